@@ -83,15 +83,15 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
         posterior_transform: PosteriorTransform | None = None,
         maximize: bool = True,
     ) -> None:
-        parts, positions = _parts(models)
-        model = Alternatives(*parts)
+        holders, positions = _holders(models)
+        model = Alternatives(*holders)
         super().__init__(model, posterior_transform)
         self.maximize = flag(maximize, "maximize")
         columns = list(range(sum(model.counts)))
         # The position of each model in the order of the caller, and the column of each model.
         self.positions: list[int] = columns if positions is None else positions
         columns = sorted(columns, key=self.positions.__getitem__)
-        self.register_buffer("_columns", torch.tensor(columns, device=_device(parts)))
+        self.register_buffer("_columns", torch.tensor(columns, device=_device(holders)))
 
     @property
     def num_models(self) -> int:
@@ -188,7 +188,7 @@ def _marginals(
     return mean, variance
 
 
-def _parts(models: Any) -> tuple[list[Model], list[int] | None]:
+def _holders(models: Any) -> tuple[list[Model], list[int] | None]:
     """The BoTorch models that hold all the models, and the position of each of these in the order
     of the caller (None: the same order)."""
     if isinstance(models, Model):
@@ -233,26 +233,26 @@ def _evaluated_widths(
     model: Any, columns: list[int], width: Any, device: torch.device | None
 ) -> tuple[Tensor, Tensor]:
     """The width and the offset of every model, in the order of the caller."""
-    num_models, members = len(columns), list(zip(model.models, model.counts, strict=True))
+    num_models, holders = len(columns), list(zip(model.models, model.counts, strict=True))
     if isinstance(width, list | tuple):
         if len(width) != num_models:
             raise ValueError(f"width must have one entry for each model, got {len(width)}")
-        owners = [(part, entry, count) for part, count in members for entry in range(count)]
+        owners = [(holder, entry, count) for holder, count in holders for entry in range(count)]
         pairs = []
         for column, one in zip(columns, width, strict=True):
-            part, entry, count = owners[column]
-            values = (_spread(value, count, device) for value in evaluated_width(part, one))
+            holder, entry, count = owners[column]
+            values = (_spread(value, count, device) for value in evaluated_width(holder, one))
             pairs.append(tuple(value[entry] for value in values))
         widths, offsets = zip(*pairs, strict=True)
         return torch.stack(widths), torch.stack(offsets)
     if not isinstance(width, Width):
         values = evaluated_width(model, width)
         return _spread(values[0], num_models, device), _spread(values[1], num_models, device)
-    parts = [
-        [_spread(value, count, device) for value in evaluated_width(part, width)]
-        for part, count in members
+    pairs = [
+        [_spread(value, count, device) for value in evaluated_width(holder, width)]
+        for holder, count in holders
     ]
-    widths, offsets = (torch.cat(values)[columns] for values in zip(*parts, strict=True))
+    widths, offsets = (torch.cat(values)[columns] for values in zip(*pairs, strict=True))
     return widths, offsets
 
 

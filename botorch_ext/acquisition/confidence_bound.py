@@ -256,7 +256,7 @@ def _noise_variance(model: Model, posterior_transform: PosteriorTransform | None
     if any(map(appends_columns, model.models if isinstance(model, ModelList) else [model])):
         raise ValueError(
             f"noise_variance must be given: this {type(model).__name__} appends features to its "
-            "points, so that its training data do not say what points it takes"
+            "points, so that its training data do not show which points it takes"
         )
     X = X.reshape(-1, X.shape[-1])
     X = X[:: math.ceil(len(X) / _NOISE_POINTS)]

@@ -123,22 +123,22 @@ def _checked_probabilities(values: Tensor | list[float], num_models: int) -> Ten
 
 def _posterior_probabilities(model: Any) -> Tensor:
     """P(u | data) with a uniform prior, in the order of the models that ``model`` holds."""
-    parts: list[Any] = list(model.models)
-    if len(parts) == 1 and (is_ensemble(parts[0]) or model.counts == [1]):
+    models: list[Any] = list(model.models)
+    if len(models) == 1 and (is_ensemble(models[0]) or model.counts == [1]):
         return torch.full((model.counts[0],), 1 / model.counts[0], dtype=torch.float64)
-    if not all(isinstance(part, KernelGP) for part in parts):
-        names = sorted({type(part).__name__ for part in parts})
+    if not all(isinstance(each, KernelGP) for each in models):
+        names = sorted({type(each).__name__ for each in models})
         raise ValueError(
             "probabilities must be given unless the models are KernelGP models or one ensemble, "
             f"got {', '.join(names)}"
         )
-    if any(hasattr(part, "outcome_transform") for part in parts):
+    if any(hasattr(each, "outcome_transform") for each in models):
         raise ValueError("probabilities must be given for models with an outcome transform")
-    first = parts[0]
-    for part in parts[1:]:
-        if not _same_data(part, first):
+    first = models[0]
+    for each in models[1:]:
+        if not _same_data(each, first):
             raise ValueError("probabilities must be given for models of different data")
-    evidence = [log_evidence(part.factor).reshape(-1) for part in parts]
+    evidence = [log_evidence(each.factor).reshape(-1) for each in models]
     return torch.cat(evidence).softmax(dim=0)
 
 

@@ -129,7 +129,7 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
             return self._values(X)
         if X.requires_grad and torch.is_grad_enabled():
             raise ValueError(
-                f"X must have q = 1 where gradients are wanted, got q = {q}: "
+                f"X must have q = 1 for gradients, got q = {q}: "
                 "choose points one by one, as with sequential=True"
             )
         return torch.stack([self._joint_value(points) for points in X.flatten(0, -3)]).view(batch)

@@ -304,11 +304,11 @@ def closed_bounds(acqf: AlternativeBounds) -> OwnBounds | None:
     if acqf.posterior_transform is not None:
         return None
     alternatives: Any = acqf.model
-    parts, start = [], 0
+    own_models, start = [], 0
     for model, count in zip(alternatives.models, alternatives.counts, strict=True):
         known = isinstance(model, KernelGP) and model.num_observations > 0
         if not known or not model.has_closed_form_gradient:
             return None
-        parts.append((model, acqf.positions[start : start + count]))
+        own_models.append((model, acqf.positions[start : start + count]))
         start += count
-    return OwnBounds(parts, acqf.width, acqf.offset, 1.0 if acqf.maximize else -1.0)
+    return OwnBounds(own_models, acqf.width, acqf.offset, 1.0 if acqf.maximize else -1.0)

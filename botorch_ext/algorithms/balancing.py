@@ -211,7 +211,7 @@ def _upper_gain(
         points = _filling(domain)
     elif space.domain is None:
         raise ValueError(
-            "max_information_gain must be given where context_domain is no Box or FiniteSet, got "
+            "max_information_gain must be given unless context_domain is a Box or a FiniteSet, got "
             "None"
         )
     else:

@@ -81,7 +81,7 @@ def breadthwise_exploration(
     """
     name = "breadthwise_exploration"
     if rkhs_bound is None:
-        raise ValueError(f"{name}(): rkhs_bound must be given, also where width is, got None")
+        raise ValueError(f"{name}(): rkhs_bound must be given even if width is, got None")
     return BreadthwiseExploration(
         domain,
         make_model(domain, kernel, noise_variance, mean),

@@ -167,7 +167,7 @@ def _joint_kernel(
     given = [name for name, part in pair.items() if part is not None]
     if kernel is not None:
         if given:
-            raise ValueError(f"kernel must be None where there are parts, got it and {given}")
+            raise ValueError(f"kernel must be None with a pair of kernels, got it and {given}")
         if combination != "product":
             raise ValueError(
                 f"combination must not be given with a joint kernel, got {combination!r}"

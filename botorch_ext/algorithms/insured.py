@@ -204,7 +204,7 @@ def safe_ucb(
     """
     if isinstance(models, CandidateModels) == (noise_variance is not None):
         raise ValueError(
-            "safe_ucb(): noise_variance must be given exactly where models is one kernel, "
+            "safe_ucb(): noise_variance must be given if models is one kernel, and only then, "
             f"got {noise_variance!r}"
         )
     if noise_variance is not None:

@@ -85,17 +85,16 @@ class Density:
 
     def value_and_gradient(self, parameters: Tensor) -> tuple[Tensor, Tensor]:
         """The ``m`` values and the ``m x dim`` gradients at ``m x dim`` parameters."""
-        L, ok, parts = self._factors(parameters)
+        L, ok, (rough, smooth, s, decay) = self._factors(parameters)
         z, quadratic, _ = self._residuals(L)
         value = self._assembled(parameters, L, quadratic, ok)
         inverse = torch.cholesky_inverse(L)
         alpha = torch.linalg.solve_triangular(L.mT, z, upper=True)
-        # d value / dK; the mean that is likeliest does not change the first order.
+        # d value / dK; the likeliest mean has no first-order effect.
         W = (alpha @ alpha.mT - inverse).mul_(0.5)
         lengthscales, noise, odds = split(parameters)
         of_noise = W.diagonal(dim1=-2, dim2=-1).sum(dim=-1) * noise.exp()
         share = odds.sigmoid()[:, None, None]
-        rough, smooth, s, decay = parts
         of_odds = (W * (smooth - rough)).sum(dim=(-2, -1)) * odds.sigmoid() * (-odds).sigmoid()
         slope = slopes(smooth, s, decay, share).mul_(W)
         inverse_squares = (-2 * lengthscales).exp()
@@ -106,8 +105,8 @@ class Density:
         return value, gradient.nan_to_num(0.0, 0.0, 0.0)
 
     def _factors(self, parameters: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-        """Cholesky factors of K + noise, whether they are ones, and what the slopes of the kernel
-        are made of."""
+        """The Cholesky factors of K + noise, whether they exist, and the kernel `profiles` from
+        which its derivatives are computed."""
         n = len(self.y)
         lengthscales, noise, odds = split(parameters)
         squares = ((-2 * lengthscales).exp() @ self._squares).view(len(parameters), n, n)
@@ -115,11 +114,12 @@ class Density:
         K = torch.lerp(rough, smooth, odds.sigmoid()[:, None, None])
         K.diagonal(dim1=-2, dim2=-1).add_(noise.exp().unsqueeze(-1))
         L, failed = torch.linalg.cholesky_ex(K)
-        ok = (failed == 0) & (L.diagonal(dim1=-2, dim2=-1) > 0).all(dim=-1)  # not so of NaN
+        ok = (failed == 0) & (L.diagonal(dim1=-2, dim2=-1) > 0).all(dim=-1)  # False for NaN
         return torch.where(ok[:, None, None], L, self._eye), ok, (rough, smooth, s, decay)
 
     def _residuals(self, L: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """L^-1 (y - m), its square and m, the constant that makes it least."""
+        """The residuals L^-1 (y - m), their sum of squares, and the constant m that minimises
+        it."""
         both = torch.linalg.solve_triangular(L, self._targets.expand(len(L), -1, -1), upper=False)
         ones, y = both[..., :1], both[..., 1:]
         constant = (ones * y).sum(dim=-2) / ones.square().sum(dim=-2)  # (m, 1)

@@ -93,9 +93,9 @@ class Hyperparameters:
     """The numbers of a fitted model, in the units of the observations.
 
     Args:
-        lengthscales: Of the features, in sides of the unit cube.
-        noise_variance: In squared units.
-        outputscale: k(x, x), in squared units.
+        lengthscales: The lengthscale of each column, in sides of the unit cube.
+        noise_variance: The noise variance, in squared units of the observations.
+        outputscale: k(x, x), in squared units of the observations.
         mean: The constant prior mean.
     """
 
@@ -105,7 +105,7 @@ class Hyperparameters:
     mean: float
 
     def record(self) -> dict[str, Any]:
-        """Plain numbers and lists."""
+        """The hyperparameters as a dict of plain numbers and lists, for ``info``."""
         return vars(self) | {"lengthscales": list(self.lengthscales)}
 
     @classmethod

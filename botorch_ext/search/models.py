@@ -98,10 +98,10 @@ class AverageBound:
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         chunks = X.split(points_at_once(X, len(X), self.bounds.entries))
-        parts = [self._of_chunk(chunk) for chunk in chunks]
-        if len(parts) == 1:
-            return parts[0]
-        values, gradients = (torch.cat(each) for each in zip(*parts, strict=True))
+        pairs = [self._of_chunk(chunk) for chunk in chunks]
+        if len(pairs) == 1:
+            return pairs[0]
+        values, gradients = (torch.cat(each) for each in zip(*pairs, strict=True))
         return values, gradients
 
     def _of_chunk(self, X: Tensor) -> tuple[Tensor, Tensor]:

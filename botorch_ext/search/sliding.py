@@ -39,7 +39,7 @@ _LEAST_CURVATURE = 1e-6
 _NUM_TRIALS = 4
 # The shorter parts of a step along curved constraints, and the number of these steps that are
 # tried.
-_PARTS = np.array([1.0, 0.25, 0.06]).reshape(-1, 1, 1, 1)
+_SHARES = np.array([1.0, 0.25, 0.06]).reshape(-1, 1, 1, 1)
 _NUM_SLOW = 2
 
 
@@ -213,8 +213,8 @@ def _steps(
     share = reach(full)
     short = np.where(share < 1, share, 0.4) * full
     # For strongly curved constraints: shorter along them, but all the way to them.
-    parts = np.minimum(reach(climb), 1) * _PARTS
-    slow = [step(aim - part**2 * bend, part) for part in parts]
+    shares = np.minimum(reach(climb), 1) * _SHARES
+    slow = [step(aim - share**2 * bend, share) for share in shares]
     p = np.concatenate([full, safe, short, *slow], axis=1).clip(lower, upper)  # k x t x d
     bent = _bent(p, np.concatenate([C, H[:, None]], axis=1))
     gain = (p @ g[..., None])[..., 0] + bent[..., -1]
@@ -248,7 +248,7 @@ def _nearest(near: list[_Quadratic], k: int, d: int) -> _Quadratic:
     """The nearest constraints of each start, in units of distance."""
     if not near:
         return np.zeros((k, 0)), np.zeros((k, 0, d)), np.zeros((k, 0, d, d))
-    c, A, C = (np.stack(parts, axis=1) for parts in zip(*near, strict=True))
+    c, A, C = (np.stack(arrays, axis=1) for arrays in zip(*near, strict=True))
     length = np.maximum(np.linalg.norm(A, axis=-1), 1e-300)
     c, A, C = c / length, A / length[..., None], C / length[..., None, None]
     rows = np.argsort(c, axis=1, kind="stable")[:, :_NUM_NEAR]

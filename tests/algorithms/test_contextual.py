@@ -202,7 +202,10 @@ def test_what_is_no_task_is_refused(context, context_domain):
         ({}, "kernel, or action_kernel and context_kernel, must be given, got None"),
         ({"action_kernel": rbf()}, r"must be given, got \['action_kernel'\]"),
         ({"context_kernel": rbf()}, r"must be given, got \['context_kernel'\]"),
-        ({"kernel": rbf(), "action_kernel": rbf()}, r"kernel must be None where there are parts"),
+        (
+            {"kernel": rbf(), "action_kernel": rbf()},
+            r"kernel must be None with a pair",
+        ),
         ({"kernel": rbf(), **REALS}, r"got it and \['action_kernel', 'context_kernel'\]"),
         ({"kernel": rbf(), "combination": "sum"}, "combination must not be given with a joint"),
         ({**REALS, "combination": "mean"}, 'combination must be "product" or "sum", got \'mean\''),

@@ -224,14 +224,14 @@ class LengthscaleBalancing(BoundsStrategy):
         require_lengthscales(models)
         if standardize and models.num_observations:
             raise ValueError(
-                "models must have no data where outputs are standardised: pass initial"
+                "models must have no data if outputs are standardised: pass it as initial"
             )
         if standardize and not isinstance(width, SelfNormalized):
             raise ValueError(
-                f"width must be SelfNormalized where outputs are standardised, got {width!r}"
+                f"width must be SelfNormalized if outputs are standardised, got {width!r}"
             )
         if standardize and options.get("pending") == "censor":
-            raise ValueError('pending must not be "censor" where outputs are standardised')
+            raise ValueError('pending must not be "censor" if outputs are standardised')
         self.standardize = standardize
         self._shift, self._scale = 0.0, 1.0
         super().__init__(domain, models, width, judge=judge, **options)

@@ -169,7 +169,7 @@ class BoundsStrategy(Strategy):
         self.refits: Refits | None = None
         if isinstance(model, Fitted):
             if judge is not None:
-                raise ValueError("models must be fixed where they are judged, got Fitted")
+                raise ValueError("model must not be Fitted with a judge of fixed models")
             self.refits_after_correction = "its hyperparameters are fitted anew after a correction"
             self.refits = Refits(model, domain, self.context_space)
             model = self.refits.model(probes)
@@ -676,8 +676,10 @@ def _checked_widths(
     if isinstance(widths, Width):
         return widths
     if models.grows:
-        raise ValueError(f"width must be one for all models of a set that grows, got {len(widths)}")
+        raise ValueError(f"width must be one for all models of a growing set, got {len(widths)}")
     num_models = models.num_models
     if len(widths) != num_models:
-        raise ValueError(f"width must be one, or one for each of {num_models}, got {len(widths)}")
+        raise ValueError(
+            f"width must be one, or one for each of the {num_models} models, got {len(widths)}"
+        )
     return widths

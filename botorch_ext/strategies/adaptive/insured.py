@@ -197,12 +197,12 @@ class InsuredStrategy(BoundsStrategy):
         return x, info
 
     def _recorded(
-        self, known: Bounds, look: Look, choice: Choice, at: Tensor, places: dict[str, Any]
+        self, known: Bounds, look: Look, choice: Choice, at: Tensor, rows: dict[str, Any]
     ) -> dict[str, Any]:
-        """The ``info`` about a choice at a joint row, without ``places``, which says where it
+        """The ``info`` about a choice at a joint row, without ``rows``, which says where it
         is."""
-        position = self._player(known, look, at, places)
-        prediction = self._record(known, position, places["index"] if known.on_candidates else at)
+        position = self._player(known, look, at, rows)
+        prediction = self._record(known, position, rows["index"] if known.on_candidates else at)
         info = prediction | {"level": look.level} | choice.record()
         return info | {"refuted": look.refuted} if look.refuted else info
 

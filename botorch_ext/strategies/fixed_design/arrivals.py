@@ -100,7 +100,7 @@ class Arrivals(Immutable):
 
     def more(self, round: Round, left: int, seed: int) -> More:
         """The next points of largest variance of a round that waits, at most ``left`` of them."""
-        given, count = self._given(round.points), _num_more(round, left)
+        given, count = self._given(round.points), min(-(-round.length // _ADDED), left)
         choice = self.space.choose(round.survivors, given, count, seed)
         return More(choice, self.space.points(choice))
 
@@ -140,7 +140,3 @@ class Arrivals(Immutable):
         if len(points):
             model.add(points, None)
         return model
-
-
-def _num_more(round: Round, left: int) -> int:
-    return min(-(-round.length // _ADDED), left)

@@ -119,8 +119,8 @@ class BreadthwiseExploration(Strategy):
         require_prior(model, domain)
         if not isinstance(model.mean, ConstantMean | ZeroMean | None):
             raise ValueError(
-                "mean must be constant, as f - mean is what moves by no more than V_h in a cell: "
-                f"take any other off the observations, got {model.mean!r}"
+                "mean must be constant, since f - mean must move by at most V_h in a cell: "
+                f"subtract any other mean from the observations, got {model.mean!r}"
             )
         self.holder = (
             holder_constants(model.kernel, domain.dim)

@@ -32,8 +32,8 @@ def require_left(num_trials: int, asked: int, horizon: int) -> None:
     """Raises `HorizonReached` if fewer than ``num_trials`` trials are left."""
     if asked + num_trials > horizon:
         raise HorizonReached(
-            f"num_trials must be at most {horizon - asked}, what the horizon of {horizon} has "
-            f"left, got {num_trials}",
+            f"num_trials must be at most {horizon - asked}, since that many trials are left of the "
+            f"horizon of {horizon}, got {num_trials}",
             horizon,
         )
 

@@ -91,7 +91,7 @@ class SafeStrategy(InsuredStrategy):
     ) -> None:
         if (horizon is not None) != certificates:
             raise ValueError(
-                f"horizon must be given exactly where certificates are asked for, got {horizon}"
+                f"horizon must be given with certificates, and only then, got {horizon}"
             )
         self._prior = deepcopy(models)
         super().__init__(

@@ -56,7 +56,7 @@ class ContextwiseStrategy(MasterStrategy):
     ) -> None:
         super().__init__(bases, context_domain=context_domain)
         if self.context_space is None:
-            raise ValueError("context_domain must be given where no base takes contexts, got None")
+            raise ValueError("context_domain must be given if no base takes contexts, got None")
         if not callable(key):
             raise ValueError(f"key must be a function of the context, got {key!r}")
         self._key = _Key(key)
@@ -99,7 +99,7 @@ class ContextwiseStrategy(MasterStrategy):
 
     def _base_of(self, context: Tensor | None) -> Strategy:
         if context is None:
-            raise ValueError("context must be given, as each has a model of its own, got None")
+            raise ValueError("context must be given, since each one has its own model, got None")
         return self.bases[self._position_of(context)]
 
     def _judges(self, context: Tensor | None) -> list[Strategy]:

@@ -469,5 +469,5 @@ def test_methods_of_a_fixed_prior_say_why_not(name, why):
 
 
 def test_judges_need_fixed_models():
-    with pytest.raises(ValueError, match="models must be fixed where they are judged"):
+    with pytest.raises(ValueError, match="model must not be Fitted with a judge"):
         bx.algorithms.mle_ucb(BOX, bx.Fitted(), noise_std=0.1, width=2.0)

@@ -147,7 +147,7 @@ def test_levels_can_be_looked_at_while_trials_are_out():
 def test_nothing_is_asked_beyond_the_horizon():
     strategy = ON_LINE.but(horizon=3).make()
     play_promptly(strategy, ON_LINE.problem(), 3)
-    with pytest.raises(HorizonReached, match=r"at most 0, .*horizon of 3 has left, got 1"):
+    with pytest.raises(HorizonReached, match=r"at most 0, .*horizon of 3, got 1"):
         strategy.ask()
     with pytest.raises(HorizonReached, match="got 4"):
         ON_LINE.but(horizon=3).make().ask(4)
