@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import reprlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, Literal
@@ -20,6 +20,8 @@ _HOLDS: dict[Allowed, Callable[[float], bool]] = {
     "positive and finite": lambda number: 0 < number < math.inf,
     "in (0, 1)": lambda number: 0 < number < 1,
 }
+# The most items that a message names.
+_MOST_NAMED = 5
 
 
 def short(value: Any) -> str:
@@ -152,3 +154,9 @@ def did_you_mean(given: Any, known: Iterable[Any]) -> str:
     texts = {str(each).casefold(): each for each in known}
     close = get_close_matches(str(given).casefold(), texts, n=1)
     return f"; did you mean {texts[close[0]]!r}?" if close else ""
+
+
+def named(sentences: Sequence[str]) -> str:
+    """The first five sentences of a message, and how many more there are."""
+    more = len(sentences) - _MOST_NAMED
+    return "; ".join(sentences[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")

@@ -6,15 +6,6 @@ argument, what was given and what is allowed. It is raised before any state chan
 
 import warnings
 
-# The most items that a message names.
-_MOST_NAMED = 5
-
-
-def named(sentences: list[str]) -> str:
-    """The first five sentences of a message, and how many more there are."""
-    more = len(sentences) - _MOST_NAMED
-    return "; ".join(sentences[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
-
 
 class BotorchExtWarning(UserWarning):
     """Base class of all warnings of this library."""

@@ -17,8 +17,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 API = DOCS / "api"
 LEFT_OUT = run_path(str(DOCS / "_extensions" / "left_out.py"))["LEFT_OUT"]
 
-# The pages of docs/api whose docstrings are complete. A page joins when it passes.
-COMPLETE = ["acquisition", "algorithms", "hyperparameters", "strategies"]
+COMPLETE = sorted(page.stem for page in API.glob("*.md"))
 
 DIRECTIVE = re.compile(
     r"^\.\. auto(module|class|function|summary):: ?(\S*)((?:\n {3}.*|\n(?=\n {3}))*)", re.MULTILINE
@@ -59,7 +58,8 @@ def _shown(page: str) -> Iterator[tuple[str, Any, set[str]]]:
             if "members" in options:
                 module = import_module(name)
                 own = [n for n, v in vars(module).items() if getattr(v, "__module__", "") == name]
-                for each in getattr(module, "__all__", [n for n in own if not n.startswith("_")]):
+                named = getattr(module, "__all__", [n for n in own if not n.startswith("_")])
+                for each in sorted({*named} - (_option(options, "exclude-members") or set())):
                     yield each, getattr(module, each), _public(getattr(module, each))
         else:
             value = _found(name, before[-1] if before else "")
@@ -104,7 +104,11 @@ def _parameters(value: Any) -> list[str]:
             return []
     parameters = inspect.signature(value).parameters.values()
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [p.name for p in parameters if p.name not in ("self", "cls") and p.kind not in variadic]
+    return [
+        p.name
+        for p in parameters
+        if p.name not in ("self", "cls") and not p.name.startswith("_") and p.kind not in variadic
+    ]
 
 
 def _lacking(value: Any) -> list[str]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from botorch_ext.checks import named
 from botorch_ext.domains.choices import Choice, Fixed
 from botorch_ext.domains.parameters import Parameter
-from botorch_ext.exceptions import TableError, named
+from botorch_ext.exceptions import TableError
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.studies.cell_values import CellValues, last_place
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
@@ -42,7 +43,10 @@ def answer_sheet(study: Study, trials: Sequence[Trial], decimal_comma: bool = Fa
     Args:
         study: The study of the trials.
         trials: The trials to evaluate.
-        decimal_comma: As for `written`.
+        decimal_comma: Whether numbers have decimal commas, with semicolons between the cells.
+
+    Returns:
+        The text of the sheet.
     """
     heads, strategy = study.heads, study.strategy
     rows = []
@@ -63,6 +67,9 @@ def answers_of(study: Study, sheet: Sheet) -> Answers:
     Args:
         study: The study of the trials.
         sheet: The sheet.
+
+    Returns:
+        The answers, none of which is told yet.
 
     Raises:
         TableError: The sheet is one of another study, has other parameters than were asked, texts

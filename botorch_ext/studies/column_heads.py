@@ -8,11 +8,11 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from botorch_ext.checks import did_you_mean
+from botorch_ext.checks import did_you_mean, named
 from botorch_ext.domains import Box, Space
 from botorch_ext.domains.choices import Fixed
 from botorch_ext.domains.parameters import Parameter
-from botorch_ext.exceptions import TableError, TableWarning, named
+from botorch_ext.exceptions import TableError, TableWarning
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.csv_sheets import harmless
 

@@ -59,6 +59,9 @@ class Sheet:
         Args:
             path: The path of the file.
 
+        Returns:
+            The sheet, whose cells are texts.
+
         Raises:
             OSError: The file cannot be read.
             TableError: The file is empty, no text, or no table.

@@ -15,13 +15,13 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from warnings import warn
 
+from botorch_ext.checks import named
 from botorch_ext.exceptions import (
     AnotherStrategyError,
     BrokenStudyError,
     NewerStudyError,
     UndescribedWarning,
     VersionWarning,
-    named,
 )
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.plain_arguments import plain

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from botorch_ext.checks import named
 from botorch_ext.domains.contexts import ContextLike
-from botorch_ext.exceptions import TableError, named
+from botorch_ext.exceptions import TableError
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.named_points import located
 from botorch_ext.studies.column_heads import ColumnHeads

@@ -10,10 +10,10 @@ from typing import Any
 
 from torch import Tensor
 
-from botorch_ext.checks import amount, one_number, short
+from botorch_ext.checks import amount, named, one_number, short
 from botorch_ext.domains import Box
 from botorch_ext.domains.parameters import Parameter
-from botorch_ext.exceptions import TableError, TableWarning, named
+from botorch_ext.exceptions import TableError, TableWarning
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.events import is_outside_domain
 from botorch_ext.studies.cell_values import CellValues

@@ -351,6 +351,14 @@ class Study:
     ) -> list[Trial]:
         """Adds the results of a CSV sheet, as `attach` adds those of a table.
 
+        Args:
+            sheet: The sheet, with the columns that `attach` takes.
+            repeat: As for `attach`.
+            outside: As for `attach`.
+
+        Returns:
+            The trials of the rows.
+
         Raises:
             TableError: As `attach`, and for texts that are no values.
 
