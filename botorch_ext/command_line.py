@@ -49,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             text, place = given.text(given)
         for warning in caught:
             _say(str(warning.message))
-        if given.new_file is not None:  # spreadsheets know by the mark that it is UTF-8
+        is_csv_file = given.new_file is not None or (given.output is not None and given.csv)
+        if is_csv_file:  # spreadsheets know by the mark that it is UTF-8
             text = f"\ufeff{text}"
         _write(text, given.output or given.new_file, place)
     except BrokenPipeError:  # whoever reads has read enough
@@ -173,7 +174,7 @@ def _command(
     parser = commands.add_parser(name, help=does, description=about)
     parser.add_argument("place", help=f"where the study is: {_PLACE}")
     parser.add_argument("--name", help="which study, where there are several")
-    parser.set_defaults(text=text, output=None, new_file=None)
+    parser.set_defaults(text=text, output=None, new_file=None, csv=False)
     return parser
 
 

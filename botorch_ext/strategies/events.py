@@ -357,8 +357,8 @@ class History:
             if event.id in self._pending:
                 state = "pending"
             elif event.id in self.values:
-                told = self.sign * self.values[event.id]
-                state = f"already told ({told}); correct changes a value"
+                how = "attached" if self.is_attached(event.id) else "already told"
+                state = f"{how} ({self.sign * self.values[event.id]}); correct changes a value"
             elif event.id in self.abandoned:
                 state = "abandoned"
             kind = "trials that have a value" if corrects else "pending trials"

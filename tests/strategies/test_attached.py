@@ -181,7 +181,7 @@ def test_impossible_events_of_results_are_refused_as_a_whole(domain):
         with pytest.raises(ValueError, match="id must be 0"):
             strategy.replay([Attached(trial, 0.1)])
     assert strategy.events == ()
-    with pytest.raises(UnknownTrialError, match="already told"):
+    with pytest.raises(UnknownTrialError, match="attached"):
         good.tell(0, 0.2)
 
 

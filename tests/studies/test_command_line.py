@@ -106,7 +106,7 @@ def test_csv_goes_to_a_file(path, clock, capsys, tmp_path):
     week(path, clock)
     text = shown(capsys, "trials", path, "--csv")
     assert shown(capsys, "trials", path, "--csv", "-o", tmp_path / "lab.csv") == ""
-    assert (tmp_path / "lab.csv").read_bytes() == text.encode()
+    assert (tmp_path / "lab.csv").read_bytes() == text.encode("utf-8-sig")
 
 
 def test_words():

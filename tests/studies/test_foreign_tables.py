@@ -109,7 +109,7 @@ def test_rows_against_a_constraint_and_outside_a_box_are_named():
 def test_what_was_attached_stays():
     study = begun()
     study.attach(ROWS)
-    with pytest.raises(UnknownTrialError, match=r"already told .*; correct changes a value"):
+    with pytest.raises(UnknownTrialError, match=r"attached .*; correct changes a value"):
         study.abandon(0)
 
 
