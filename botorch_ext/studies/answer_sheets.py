@@ -10,7 +10,7 @@ from botorch_ext.checks import named
 from botorch_ext.domains.choices import Choice, Fixed
 from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError
-from botorch_ext.strategies import Strategy, Trial
+from botorch_ext.strategies import Corrected, Strategy, Told, Trial
 from botorch_ext.studies.cell_values import CellValues, last_place
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.csv_sheets import Row, Sheet, written
@@ -184,16 +184,21 @@ def _is_asked(text: str, given: Any, asked: Any, parameter: Parameter | None) ->
 
 
 def _is_known(id: int, value: float, strategy: Strategy, sign: float) -> bool:
-    """Whether a trial has this value already.
+    """Whether a trial has this value already, or had it before a correction.
 
     Raises:
         ValueError: The trial has another value, or was abandoned.
     """
     history = strategy.history
     if id in history.values:
-        told = sign * history.values[id]
-        if told == value:
+        had = [
+            sign * event.value
+            for event in strategy.events
+            if isinstance(event, Told | Corrected) and event.id == id
+        ]
+        if value in had:
             return True
+        told = sign * history.values[id]
         raise ValueError(
             f"trial {id} is told already, {told}; correct changes a value, got {value}"
         )

@@ -64,7 +64,7 @@ def trials_of_points(
         try:
             (x,), _ = located(point.point(strategy), domain, strategy.takes_outside)
             seen = context if context is not None else point.context_of(strategy)
-            trials.append(Trial(number, x, strategy.checked_context(seen), domain=domain))
+            trials.append(Trial(number, x, strategy.checked_context(seen)))
         except ValueError as error:
             wrong.append(f"{point.where}: {error}")
     if wrong:

@@ -17,6 +17,12 @@ _NUMBERS = ("mean", "std", "width", "offset")
 # Methods whose models are judged by what they predicted from told data alone.
 _JUDGED = ("he_gp_ucb", "he_stable_opt", "lb_gp_ucb")
 _SEVERAL = (*_JUDGED, "stable_opt", "mle_ucb", "expected_ucb", "a_gp_ucb")
+# What warnings said of the same thing.
+_SAID = {
+    "bounds then tell little but where nothing was observed; a larger noise_variance makes it less": (
+        "the bounds then mostly show where data are missing; a larger noise_variance reduces this"
+    )
+}
 _MADE = ("width", "round_lengths", "block_width", "told_width", "free_width")
 
 
@@ -55,13 +61,21 @@ def comparable(method: str, info: dict[str, Any]) -> dict[str, Any]:
 
 def report(recorded: dict[str, Any]) -> dict[str, Any]:
     """The report that there is now: what says of widths and round lengths what they are made of was
-    the text that makes them."""
+    the text that makes them, and warnings had other words."""
     return {
         name: _parts(ast.parse(value, mode="eval").body)
         if name in _MADE and isinstance(value, str)
+        else [_said(text) for text in value]
+        if name == "warnings"
         else value
         for name, value in recorded.items()
     }
+
+
+def _said(text: str) -> str:
+    for before, now in _SAID.items():
+        text = text.replace(before, now)
+    return text
 
 
 def _parts(node: ast.expr) -> Any:

@@ -189,6 +189,11 @@ def test_costs_have_the_sign_of_the_user_in_tables(path, tmp_path):
     assert study.to_pandas()["cost"][8] == 12.5 and study.strategy.history.values[8] == -12.5
     with pytest.raises(TableError, match=r"told already, 12.5; correct changes a value, got 13.0"):
         answers_of(study, filled(tmp_path, study, [trial], [13]))
+    study.correct(trial, 13.0)
+    (other,) = study.ask(1)
+    for before in (12.5, 13):  # what the sheet says since before the correction, or after it
+        answers = answers_of(study, filled(tmp_path, study, [trial, other], [before, 9]))
+        assert (answers.known, answers.values) == ([trial.id], {other.id: 9.0})
 
 
 def test_tables_of_a_study_are_predicted_as_they_are(path):

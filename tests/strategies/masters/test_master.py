@@ -350,7 +350,10 @@ def used():
     [
         ([], "bases must be a sequence of at least one strategy, got"),
         (None, "bases must be a sequence of at least one strategy, got None"),
-        (make(finite()), "bases must be a sequence of at least one strategy, got <"),
+        (
+            make(finite()),
+            "bases must be a sequence of at least one strategy, got OptimisticStrategy",
+        ),
         ([make(finite()), "GP-UCB"], "bases must be strategies, got a str at 1"),
         ([make(finite()), used()], "base 1 must have no trials, got 1"),
         ([make(finite()), make(box())], r"the domain of base 1 must be that of base 0, got Box\("),
