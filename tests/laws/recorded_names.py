@@ -19,9 +19,10 @@ _JUDGED = ("he_gp_ucb", "he_stable_opt", "lb_gp_ucb")
 _SEVERAL = (*_JUDGED, "stable_opt", "mle_ucb", "expected_ucb", "a_gp_ucb")
 # What warnings said of the same thing.
 _SAID = {
-    "bounds then tell little but where nothing was observed; a larger noise_variance makes it less": (
-        "the bounds then mostly show where data are missing; a larger noise_variance reduces this"
-    )
+    "bounds then tell little but where nothing was observed": (
+        "the bounds then mostly show where data are missing"
+    ),
+    "a larger noise_variance makes it less": "a larger noise_variance reduces this",
 }
 _MADE = ("width", "round_lengths", "block_width", "told_width", "free_width")
 

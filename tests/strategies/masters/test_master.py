@@ -352,7 +352,7 @@ def used():
         (None, "bases must be a sequence of at least one strategy, got None"),
         (
             make(finite()),
-            "bases must be a sequence of at least one strategy, got OptimisticStrategy",
+            "bases must be a sequence of at least one strategy, got Opt",
         ),
         ([make(finite()), "GP-UCB"], "bases must be strategies, got a str at 1"),
         ([make(finite()), used()], "base 1 must have no trials, got 1"),
