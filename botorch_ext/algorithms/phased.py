@@ -29,8 +29,10 @@ def phased_uncertainty_sampling(
     mean: PriorMean | float | None = None,
     seed: int = 0,
 ) -> PhasedElimination:
-    """Phased GP Uncertainty Sampling: episodes of 1, 2, 4, ... points of largest variance, for an
-    unknown misspecification.
+    """Phased GP Uncertainty Sampling: episodes of points of largest variance, for an unknown
+    misspecification.
+
+    The episodes have 1, 2, 4, ... points.
 
     The published width is `SelfNormalized` with the observations of one episode and the failure
     probability delta / E, where E is the number of episodes (the paper leaves out this union

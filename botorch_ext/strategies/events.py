@@ -353,7 +353,7 @@ class History:
     def _check_id(self, event: Told | Abandoned | Corrected) -> None:
         corrects = isinstance(event, Corrected)
         if event.id not in (self.values if corrects else self._pending):
-            state = "unknown"
+            state = "never asked"
             if event.id in self._pending:
                 state = "pending"
             elif event.id in self.values:

@@ -25,6 +25,9 @@ _NOT_PROSE = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _MATH = re.compile(r"(:math:`[^`]+`)")
+# Stands for a colon while napoleon reads the docstring of a property, whose first line it would
+# otherwise split at a colon, as a type and its description.
+_COLON = "\ue000"
 
 
 def prepare(text: str, owner: Any = None, owner_name: str = "") -> str:
@@ -70,10 +73,20 @@ def _process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: l
         module, _, class_name = owner_name.rpartition(".")
         owner = getattr(__import__(module, fromlist=[class_name]), class_name, None)
     lines[:] = prepare("\n".join(lines), owner, owner_name).split("\n")
+    if what in ("property", "attribute"):
+        end = lines.index("") if "" in lines else len(lines)
+        lines[:end] = [re.sub(r":(?=\s|$)", _COLON, line) for line in lines[:end]]
+
+
+def _with_colons(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    lines[:] = [line.replace(_COLON, ":") for line in lines]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Runs before napoleon reads the sections, which has priority 500."""
+    """Runs before and after napoleon reads the sections, which has priority 500."""
     app.setup_extension("sphinx.ext.napoleon")
     app.connect("autodoc-process-docstring", _process, priority=400)
+    app.connect("autodoc-process-docstring", _with_colons, priority=600)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -16,6 +16,6 @@ LEFT_OUT = {
     "botorch_ext.strategies.Level": ["children_of", "join", "observe", "put_off", "row_of"],
     "botorch_ext.strategies.Strategy": [
         *("after", "check_event", "check_joint", "check_recorded", "checked", "checked_context"),
-        *("follow", "next_trial", "require_askable", "successor", "who_takes_no_actions"),
+        *("follow", "next_trial", "require_askable", "successor", "who_takes_no_actions", "within"),
     ],
 }

@@ -144,7 +144,7 @@ def asked(id, x, **info):
 @pytest.mark.parametrize(
     ("domain", "event", "message"),
     [
-        (box, Told(17, 1.0), "id must be one of the pending trials, got 17: unknown"),
+        (box, Told(17, 1.0), "id must be one of the pending trials, got 17: never asked"),
         (box, Told(0, 1.0), "got 0: already told"),
         (box, Abandoned(0), "got 0: already told"),
         (box, Told(1, 1.0), "got 1: abandoned"),
@@ -205,12 +205,12 @@ def test_unknown_trials_are_told_apart():
     strategy.tell(1, 0.5)
     strategy.abandon(0)
     for call, message in [
-        (lambda: strategy.tell(9, 0.1), "id must be .* got 9: unknown"),
+        (lambda: strategy.tell(9, 0.1), "id must be .* got 9: never asked"),
         (lambda: strategy.tell(1, 0.1), r"got 1: already told \(0.5\)"),
         (lambda: strategy.tell(0, 0.1), "got 0: abandoned"),
         (lambda: strategy.abandon(1), "got 1: already told"),
         (lambda: strategy.abandon(0), "got 0: abandoned"),
-        (lambda: strategy.abandon(7), "got 7: unknown"),
+        (lambda: strategy.abandon(7), "got 7: never asked"),
         (lambda: strategy.abandon([2]), r"id must be .* got \[2\]"),
     ]:
         with pytest.raises(UnknownTrialError, match=message):

@@ -265,10 +265,10 @@ def test_opening_a_corrected_study_folds_each_event_once(path):
 def test_an_event_that_cannot_be_is_found_before_a_correction():
     strategy, events = gp_bucb(), [Asked(at_random().ask()), Told(0, 1.0), Told(7, 1.0)]
     events[0].trial.info.update(gp_bucb().ask().info)
-    with pytest.raises(UnknownTrialError, match="got 7: unknown"):
+    with pytest.raises(UnknownTrialError, match="got 7: never asked"):
         strategy.follow([*events, Corrected(0, 0.5)])
     assert len(strategy.events) == 2
-    with pytest.raises(UnknownTrialError, match="trials that have a value, got 1: unknown"):
+    with pytest.raises(UnknownTrialError, match="trials that have a value, got 1: never asked"):
         strategy.follow([Corrected(1, 0.5), Corrected(0, 0.5)])
     assert strategy.history.values == {0: 1.0}
 
@@ -326,13 +326,13 @@ def test_a_trial_of_another_study_is_refused(path):
     one = bx.Study(path, at_random(1), name="one")
     two = bx.Study(path, at_random(2), name="two")
     trial, _ = two.ask(2)
-    with pytest.raises(UnknownTrialError, match="got 0: unknown"):
+    with pytest.raises(UnknownTrialError, match="got 0: never asked"):
         one.tell(0, 1.0)
     one.ask()
     for refused in (lambda: one.tell(trial, 1.0), lambda: one.abandon(trial)):
         with pytest.raises(UnknownTrialError, match="which is none of this strategy or study"):
             refused()
-    with pytest.raises(UnknownTrialError, match="got 1: unknown"):
+    with pytest.raises(UnknownTrialError, match="got 1: never asked"):
         one.tell(1, 1.0)
     assert one.pending == [0] and two.pending == [0, 1]
 

@@ -188,7 +188,7 @@ def test_places_that_are_no_sheet(study, capsys, tmp_path):
 
 def test_ids_and_values_on_the_line(study, capsys):
     assert "got 2: pending" in unchanged(study, capsys, "correct", "yield.db", "2", "7")
-    assert "got 9: unknown" in unchanged(study, capsys, "abandon", "yield.db", "9")
+    assert "got 9: never asked" in unchanged(study, capsys, "abandon", "yield.db", "9")
     assert "value must be a number" in unchanged(study, capsys, "correct", "yield.db", "0", "nan")
     said = unchanged(study, capsys, "correct", "yield.db", "0", "1,234")
     assert "value must not be ambiguous, got 1,234" in said

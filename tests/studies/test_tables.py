@@ -255,7 +255,7 @@ def test_a_table_is_predicted_in_the_contexts_of_its_rows_or_in_one(path):
 def test_all_answers_are_told_or_none(path):
     study = begun(path)
     study.ask(2)
-    with pytest.raises(ValueError, match="got 7: unknown"):
+    with pytest.raises(ValueError, match="got 7: never asked"):
         study.tell_all({0: 1.0, 7: 2.0})
     with pytest.raises(ValueError, match="must be finite"):
         study.tell_all({0: 1.0, 1: math.nan})

@@ -306,7 +306,7 @@ HE = {"index": 1, "model": 0, **NUMBERS, "told": NUMBERS}
         (asked(3, SECOND, 0, {**HE, "model": 9}, index=1), "model .* must be one of 6"),
         (asked(2, SECOND, 0, HE, index=1), "id must be 3, the next one, got 2"),
         (Told(1, 0.1), "id must be one of the pending trials, got 1: already told"),
-        (Abandoned(7), "id must be one of the pending trials, got 7: unknown"),
+        (Abandoned(7), "id must be one of the pending trials, got 7: never asked"),
         (Told(2, float("nan")), "value must be finite, got nan for trial 2"),
     ],
 )
