@@ -84,7 +84,7 @@ notebooks: $(VENV)/.installed-dev ## Run every notebook from its first cell to i
 
 docs: $(VENV)/.installed-dev ## Build the pages into build/docs; every warning is an error; check their layout.
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 0 tests/docs
+	PAGES_ARE_BUILT=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 0 tests/docs
 	@echo "build/docs/index.html"
 
 # The environment sees the dependencies of $(VENV), and not the checkout: a path file's folder is

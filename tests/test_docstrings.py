@@ -17,7 +17,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 API = DOCS / "api"
 LEFT_OUT = run_path(str(DOCS / "_extensions" / "left_out.py"))["LEFT_OUT"]
 
-COMPLETE = sorted(page.stem for page in API.glob("*.md"))
+PAGES = sorted(page.stem for page in API.glob("*.md"))
 
 DIRECTIVE = re.compile(
     r"^\.\. auto(module|class|function|summary):: ?(\S*)((?:\n {3}.*|\n(?=\n {3}))*)", re.MULTILINE
@@ -84,7 +84,7 @@ def documented(page: str) -> Iterator[tuple[str, Any]]:
             for member in sorted(members):
                 raw = inspect.getattr_static(value, member)
                 function = getattr(raw, "__func__", raw)
-                if inspect.isfunction(function) and function.__doc__:
+                if inspect.isfunction(function) and function.__doc__:  # others are not shown
                     yield f"{name}.{member}", function
 
 
@@ -129,7 +129,7 @@ def _lacking(value: Any) -> list[str]:
     return lacking
 
 
-@pytest.mark.parametrize("page", COMPLETE)
+@pytest.mark.parametrize("page", PAGES)
 def test_docstrings_say_what_goes_in_and_what_comes_out(page):
     lacking = {name: _lacking(value) for name, value in documented(page)}
     assert lacking
@@ -160,7 +160,7 @@ def test_functions_and_classes_that_users_call_have_an_example(page):
     assert {name for name, _ in documented(page) if "." not in name} <= with_example
 
 
-@pytest.mark.parametrize("page", COMPLETE)
+@pytest.mark.parametrize("page", PAGES)
 def test_examples_print_what_they_say(page):
     runner, printed = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS), []
     for test in _examples(page):
