@@ -60,7 +60,8 @@ class StrategySampler(BaseSampler):
     by ``enqueue_trial``; trials of studies with several objectives; and trials for which the method
     cannot ask because it waits for observations or has reached its horizon. The results of such
     trials, and of trials of other samplers, are attached if the method takes such results. While
-    they run, the strategy does not know of them.
+    they run, the strategy does not know of them; the sampler only avoids exactly their points,
+    unless ``repeat`` is set.
 
     Failed trials of the strategy stay pending for ever, and so do pruned trials, since their last
     report is not a result. The strategy explores less near them. It does not ask for a failed point
