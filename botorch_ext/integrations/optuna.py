@@ -89,8 +89,9 @@ class StrategySampler(BaseSampler):
             on a small space, the point itself is asked for. Methods that take only their own
             results, such as those with rounds, always repeat.
         **arguments: The arguments of the algorithm except the domain. If the algorithm takes a
-            `Fitted` kernel and none is given, one is fitted after 8 first points (``num_initial``).
-            Values such as ``minimum`` refer to the maximised function.
+            `Fitted` kernel and none is given, one is fitted after 8 first points (``num_initial``),
+            and the ``width`` is 2 unless it is given or the algorithm has a default. The seed is 0
+            unless it is given. Values such as ``minimum`` refer to the maximised function.
 
     Raises:
         ValueError: If the algorithm is unknown, or an argument is missing, unknown or impossible.
