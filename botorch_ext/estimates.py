@@ -19,9 +19,10 @@ from botorch_ext.models.kernel_gp import KernelGP
 def rkhs_norm_lower_estimate(model: KernelGP) -> Tensor:
     """A lower estimate of the RKHS norm of f, sqrt(y' (K + lambda I)^-1 y).
 
-    For noiseless data the estimate never exceeds the norm and grows towards it with more points.
-    With noise of variance lambda it exceeds the norm by about sqrt(n) at most, and by less the more
-    the points overlap. Choose ``rkhs_bound`` above the estimate, never below.
+    For noiseless data the estimate never exceeds the norm and grows towards it with more points:
+    choose ``rkhs_bound`` above it. With noise of variance lambda it exceeds the norm by about
+    sqrt(n) at most, and by less the more the points overlap: then only the estimate minus sqrt(n)
+    is a lower estimate.
 
     Example:
         >>> import botorch_ext as bx

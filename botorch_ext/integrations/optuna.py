@@ -60,7 +60,8 @@ class StrategySampler(BaseSampler):
     by ``enqueue_trial``; trials of studies with several objectives; and trials for which the method
     cannot ask because it waits for observations or has reached its horizon. The results of such
     trials, and of trials of other samplers, are attached if the method takes such results. While
-    they run, the strategy does not know of them.
+    they run, the strategy does not know of them; the sampler only avoids exactly their points,
+    unless ``repeat`` is set.
 
     Failed trials of the strategy stay pending for ever, and so do pruned trials, since their last
     report is not a result. The strategy explores less near them. It does not ask for a failed point
@@ -88,8 +89,9 @@ class StrategySampler(BaseSampler):
             on a small space, the point itself is asked for. Methods that take only their own
             results, such as those with rounds, always repeat.
         **arguments: The arguments of the algorithm except the domain. If the algorithm takes a
-            `Fitted` kernel and none is given, one is fitted after 8 first points (``num_initial``).
-            Values such as ``minimum`` refer to the maximised function.
+            `Fitted` kernel and none is given, one is fitted after 8 first points (``num_initial``),
+            and the ``width`` is 2 unless it is given or the algorithm has a default. The seed is 0
+            unless it is given. Values such as ``minimum`` refer to the maximised function.
 
     Raises:
         ValueError: If the algorithm is unknown, or an argument is missing, unknown or impossible.

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import ContextLike
+from botorch_ext.domains.space import Space
 from botorch_ext.plotting.slices import Slice, draw_evaluations
 from botorch_ext.plotting.style import PALETTE, axes_or_new, figure_of, to_numpy
 from botorch_ext.predictions.importance import Importance
@@ -79,7 +80,8 @@ def plot_slices(
     other columns are a quarter of a side away at most, in root mean square.
 
     Columns are drawn as the space is sampled: log scales logarithmically, whole numbers and
-    categories as points with bars. What constraints exclude is left out.
+    categories as points with bars. What constraints exclude is left out. The columns of a `Space`
+    have their units, and its choices their values.
 
     Args:
         study: A study or a strategy, on a `Box`.
@@ -119,11 +121,9 @@ def plot_slices(
         shown = to_numpy(Y[near])
         draw_evaluations(ax, line, to_numpy(X[near]), shown, PALETTE[1], 4)
         ax.axvline(float(base[dim]), color=PALETTE[6], linewidth=0.8, linestyle=":")
-        if dim in box.categories:
-            ax.set_xticks(box.categories[dim])
         if dim in box.log:
             ax.set_xscale("log")
-        ax.set_xlabel(found.names[dim])
+        _label_column(ax, box, dim, found.names[dim])
         _limit(ax, found, shown)
     axes[0].set_ylabel("objective")
     axes[0].legend(fontsize="x-small")
@@ -182,6 +182,21 @@ def _draw(ax: Axes, line: Slice, found: Predictions, is_stepped: bool) -> None:
         return
     ax.fill_between(line.across, low, high, alpha=0.2, linewidth=0, label=band, **look)
     ax.plot(line.across, mean, linewidth=2, label="posterior mean", **look)
+
+
+def _label_column(ax: Axes, box: Box, dim: int, name: str) -> None:
+    """Labels a column with its name; in a `Space` also with its unit and the values of a choice."""
+    label, values = name, None
+    codes = box.categories.get(dim)
+    if isinstance(box, Space):
+        parameter = box.parameters[name]
+        if parameter.unit is not None:
+            label = f"{name} ({parameter.unit})"
+        if codes is not None:
+            values = [str(parameter.decoded(code)) for code in codes]
+    if codes is not None:
+        ax.set_xticks(codes, values)
+    ax.set_xlabel(label)
 
 
 def _limit(ax: Axes, found: Predictions, shown: np.ndarray) -> None:

@@ -73,7 +73,8 @@ class Study:
 
     Args:
         place: A path, where an SQLite file is made if there is none. Or a URL, such as
-            ``postgresql+psycopg://user:password@host/database``.
+            ``postgresql://user@host/database``; the driver takes the password from ``~/.pgpass`` or
+            from ``PGPASSWORD``.
         strategy: The strategy, without trials; the study copies it. To continue a study, pass a
             strategy made with the same arguments as at first, or None: the study then makes the
             strategy again from its description, if it is a method of the library whose arguments

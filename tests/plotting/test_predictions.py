@@ -91,6 +91,18 @@ def test_slices_through_another_point_and_what_is_refused(study):
         plot_slices(study, slice_at=[0.0, 1.0, 1.0, 0.0])
 
 
+def test_slices_of_a_space_have_its_units_and_the_values_of_its_choices():
+    space = bx.Space(dose=bx.Real(0, 20, unit="mg"), solvent=bx.Choice(["water", None, 2.5]))
+    X = space.sample(6, seed=0)
+    dose, solvent = plot_slices(bx.algorithms.integrated_ei(space, initial=(X, X[:, 0])))
+    assert (dose.get_xlabel(), solvent.get_xlabel()) == ("dose (mg)", "solvent")
+    labels = [label.get_text() for label in solvent.get_xticklabels()]
+    values = [
+        space.params_of(torch.tensor([0.0, code]))["solvent"] for code in solvent.get_xticks()
+    ]
+    assert labels == [str(value) for value in values] == ["water", "None", "2.5"]
+
+
 def test_importance_is_drawn_with_the_most_important_on_top(study):
     found = study.importance(num_samples=64)
     for drawn in (found, Importance(found.names, found.first_order, found.total, found.std)):
