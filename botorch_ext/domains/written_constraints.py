@@ -91,8 +91,8 @@ def of_text(text: str, names: Collection[str]) -> Iterator[LinearConstraint]:
     for operation, (left, right) in zip(tree.ops, pairwise(sides), strict=True):
         if isinstance(operation, ast.Eq):
             raise ValueError(
-                f"constraints must not be equalities, got {text!r}: compute one of its parameters "
-                "from the others in the objective, and leave it out of the space"
+                f"constraints must not be equalities, got {text!r}: leave one of its parameters "
+                "out of the space and compute it from the others, or write it twice, with <= and >="
             )
         if not isinstance(operation, ast.LtE | ast.GtE):
             raise ValueError(f"constraints {_FORM}, got {text!r}")

@@ -189,7 +189,7 @@ def test_a_constraint_of_names_that_need_backticks_is_written_as_it_is_read():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a == b", "constraints must not be equalities, got 'a == b': compute one"),
+        ("a == b", "constraints must not be equalities, got 'a == b': leave one"),
         ("a < b", "constraints must be sums of parameters .*, got 'a < b'"),
         ("a * b <= 1", r"got 'a \* b <= 1': 'a \* b' is no such sum"),
         ("a ** 2 <= 1", "is no such sum"),

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ import pytest
 import botorch_ext as bx
 from botorch_ext.command_line import main
 from botorch_ext.strategies import RandomSearch
-from tests.studies.commands import refused, shown
+from tests.studies.commands import refused, rows_of, shown
 
 pytest.importorskip("sqlalchemy")
 
+PAGE = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
 TIME = '[parameters.time]\ntype = "real"\nlow = 1\nhigh = 9\nunit = "s"\n'
 SPACES = {
     "no TOML": ("parameters = {", "is no TOML in UTF-8"),
@@ -247,22 +249,53 @@ def test_runs_are_frames():
     assert frame["time"].tolist() == frame["value"].tolist()
 
 
-def test_the_files_of_the_page(folder, capsys):
-    page = Path(__file__).parents[2] / "docs" / "tables.md"
-    space, entries = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    (folder / "space.toml").write_text(space, encoding="utf-8")
-    said = shown(capsys, "new", "lab.db", "space.toml", "--objective", "yield", "--unit", "%")
-    assert "largest yield in %" in said and "0.5 * equivalents + temperature <= 60" in said
+def words_and_numbers(text):
+    number = r"-?\d+(?:\.\d+)?"
+    return re.sub(number, "#", text), [float(each) for each in re.findall(number, text)]
+
+
+def test_the_page_is_followed_in_an_empty_folder(folder, capsys):
+    files = iter(["old.csv", "to_do.csv", "to_do.csv", "points.csv"])
+    asked = None
+    walk = PAGE[PAGE.index("Describe the parameters") : PAGE.index("### More entries")]
+    for kind, block in re.findall(r"^```(\w+)\n(.*?)^```$", walk, re.DOTALL | re.MULTILINE):
+        if kind == "toml":
+            (folder / "space.toml").write_text(block, encoding="utf-8")
+        elif kind == "csv":
+            file = folder / next(files)
+            if asked is None and file.exists():
+                asked = file.read_text(encoding="utf-8-sig")
+                assert asked.splitlines() == block.splitlines()
+            file.write_text(block, encoding="utf-8")
+        elif kind == "sh":
+            said = "".join(shown(capsys, *shlex.split(line)[1:]) for line in block.splitlines())
+        else:
+            said = re.sub(r"(Space\(temperature=[^)]*\)).*", r"\1, ...)", said)
+            words, numbers = words_and_numbers(said)
+            shown_words, rounded = words_and_numbers(block)
+            assert words.split() == shown_words.split()
+            assert numbers == pytest.approx(rounded, rel=0.02)
+    assert next(files, None) is None
+    rows = rows_of((folder / "all.csv").read_text(encoding="utf-8-sig"))
+    states = ["attached", "attached", "told", "told", "pending", "failed"]
+    assert [row["state"] for row in rows] == states
+
+
+def test_the_entries_of_the_page(folder, capsys):
+    parameters, entries = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1:]
     more = TIME.replace("time", '"reaction time"') + (
         TIME.replace("time", "temperature")
-        + '[parameters]\nmodel = { type = "choice", values = ["forest", "linear"] }\n'
-        + 'depth = { type = "integer", low = 1, high = 9 }\n'
+        + '[parameters]\ncatalyst = { type = "choice", values = ["none", "Pd", "Ni"] }\n'
+        + 'loading = { type = "real", low = 1, high = 9 }\n'
     )
-    (folder / "space.toml").write_text(entries + more, encoding="utf-8")
+    (folder / "space.toml").write_text(f"{entries}{more}{parameters}", encoding="utf-8")
     shown(capsys, "new", "other.db", "space.toml")
     strategy = bx.Study("other.db").strategy
-    assert strategy.domain.named_conditions == {"depth": ("model", ["forest"])}
+    assert strategy.domain.named_conditions == {"loading": ("catalyst", ["Pd", "Ni"])}
     assert bx.Fitted() in strategy.arguments.given.values()
+    kinds = [type(strategy.domain.parameters[name]).__name__ for name in ("size", "solvent")]
+    assert kinds == ["Ordered", "Choice"]
+    assert len(strategy.domain.parameters["solvent"].descriptors) == 3
 
 
 @pytest.mark.parametrize("command", ["new", "ask", "tell", "attach", "predict", "recommended"])
