@@ -10,8 +10,8 @@ from botorch_ext.checks import named
 from botorch_ext.domains.choices import Choice, Fixed
 from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError
-from botorch_ext.strategies import Corrected, Strategy, Told, Trial
-from botorch_ext.studies.cell_values import CellValues, last_place
+from botorch_ext.strategies import Attached, Corrected, Strategy, Told, Trial
+from botorch_ext.studies.cell_values import CellValues, last_place, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.csv_sheets import Row, Sheet, written
 from botorch_ext.studies.result_tables import values_of
@@ -112,15 +112,11 @@ def _trial(row: Row, place: int, strategy: Strategy, read: CellValues) -> Trial:
     text = row.cells[place]
     if not text:
         raise ValueError(f"{TRIAL} is empty: attach a result that was not asked for")
-    try:
-        id = read.number(text)
-    except ValueError as error:
-        raise ValueError(f"{TRIAL} {error}") from None
-    trials = strategy.history.trials
-    if not (id.is_integer() and 0 <= id < len(trials)):
+    id, trials = trial_id(text, read), strategy.history.trials
+    if id is None or not 0 <= id < len(trials):
         last = f"from 0 to {len(trials) - 1}" if trials else "asked first: there is none yet"
         raise ValueError(f"{TRIAL} must be {last}, got {text}: is this the sheet of another study?")
-    return trials[int(id)]
+    return trials[id]
 
 
 def _value(
@@ -194,7 +190,8 @@ def _is_known(id: int, value: float, strategy: Strategy, sign: float) -> bool:
         had = [
             sign * event.value
             for event in strategy.events
-            if isinstance(event, Told | Corrected) and event.id == id
+            if (isinstance(event, Told | Corrected) and event.id == id)
+            or (isinstance(event, Attached) and event.trial.id == id)
         ]
         if value in had:
             return True

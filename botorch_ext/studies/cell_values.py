@@ -116,6 +116,21 @@ class CellValues:
 TYPED = CellValues(takes_commas=True, has_commas=False, has_points=True)
 
 
+def trial_id(cell: Any, read: CellValues = TYPED) -> int | None:
+    """The id of a trial that a cell has, such as 4 in ``4.0`` or ``"4.0"``; None where the cell is
+    no whole number.
+
+    Args:
+        cell: A number or a text.
+        read: How numbers are written.
+    """
+    try:
+        number = read.number(str(cell))
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() else None
+
+
 def last_place(text: str) -> float:
     """The size of the last place that a number shows: 0.01 for ``3.25``, 0.001 for ``2.5e-2``, and
     1 for ``40``."""

@@ -16,7 +16,7 @@ from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError, TableWarning
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.events import is_outside_domain
-from botorch_ext.studies.cell_values import CellValues
+from botorch_ext.studies.cell_values import CellValues, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.csv_sheets import Sheet
 
@@ -153,7 +153,7 @@ def attach_all(
             rows.
     """
     trials, wrong, hint = [], [], ""
-    pending = set(map(str, strategy.pending))
+    pending = set(strategy.pending)
     seen = {
         _key(strategy.history.trials[id], value): f"trial {id}"
         for id, value in strategy.history.values.items()
@@ -167,8 +167,8 @@ def attach_all(
         except ValueError as error:
             wrong.append(f"{result.where}: {error}")
             continue
-        if str(result.id) in pending:
-            wrong.append(f"{result.where}: trial {result.id} is pending: tell it, or remove its id")
+        if (id := trial_id(result.id)) in pending:
+            wrong.append(f"{result.where}: trial {id} is pending: tell it, or remove its id")
         key = _key(trial, value)
         if key in seen and not repeat:
             wrong.append(f"{result.where} is the result of {seen[key]} once more")

@@ -244,6 +244,21 @@ def test_the_result_of_a_pending_trial_is_told_and_not_attached(head):
     assert [each.id for each in study.attach(rows)] == [1]
 
 
+def test_ids_that_became_floats_are_those_of_pending_trials(capsys, folder):
+    """Rows without an id make the ids of a frame floats, as a spreadsheet may."""
+    pandas = pytest.importorskip("pandas")
+    study = begun()
+    study.ask(2)
+    asked = study.to_pandas()[["trial", *SPACE.names]].assign(**{"yield": [7.0, 8.0]})
+    table = pandas.concat([asked, pandas.DataFrame(ROWS)], ignore_index=True)
+    assert table["trial"].dtype == float
+    with pytest.raises(TableError, match=r"row 0: trial 0 is pending.*row 1: trial 1 is pending"):
+        study.attach(table)
+    table.to_csv(folder / "old.csv", index=False)
+    assert "line 2: trial 0 is pending" in refused(capsys, "attach", "lab.db", "old.csv")
+    assert study.pending == [0, 1]
+
+
 def test_columns_like_those_that_are_not_needed_are_not_misspelt(capsys, folder):
     strategy = bx.algorithms.integrated_ei(bx.Space(time=bx.Real(1, 9)), seed=1)
     study = bx.Study("lab.db", strategy, objective="yield")
