@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from botorch_ext.checks import amount, named, one_number, short
-from botorch_ext.domains import Box
+from botorch_ext.domains import Box, Space
 from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError, TableWarning
 from botorch_ext.strategies import Strategy, Trial
@@ -48,8 +48,7 @@ class Result:
         space = strategy.context_space
         if space is None:
             return None
-        has_names = isinstance(space.domain, Box) and space.domain.names == (*self.context,)
-        return self.context if has_names else [*self.context.values()]
+        return self.context if isinstance(space.domain, Space) else [*self.context.values()]
 
 
 def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
@@ -318,8 +317,10 @@ def _results(
             mistakes.append(str(error))
         if mistakes:
             wrong.append(f"{where}: {'; '.join(mistakes)}")
-        params = {each: known[each] for each in heads.params if known.get(each) is not None}
-        context = {each: known.get(each) for each in heads.contexts}
+        params, context = (
+            {each: known[each] for each in names if known.get(each) is not None}
+            for names in (heads.params, heads.contexts)
+        )
         results.append(Result(where, id, params, context, value))
     if not results:
         wrong.append("there is no trial with a value")
