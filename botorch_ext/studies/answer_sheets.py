@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botorch_ext.checks import named
+from botorch_ext.checks import amount, named
+from botorch_ext.domains import Box, Space
 from botorch_ext.domains.choices import Choice, Fixed
 from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError
@@ -130,12 +131,17 @@ def _value(
     """The value that is filled in for a trial. The parameters must be those that were asked."""
     given, wrong = values_of(row.cells, places, heads, read)
     asked = {**trial.params, **context_values(trial, strategy, heads)}
+    ends = _ends(strategy, heads)
     others = [
         f"{name} is {'empty' if given[name] is None else given[name]}, asked was {asked.get(name)}"
         for name in (*heads.params, *heads.contexts)
         if name in given
         and not _is_asked(
-            row.cells[places[name]], given[name], asked.get(name), heads.parameters.get(name)
+            row.cells[places[name]],
+            given[name],
+            asked.get(name),
+            heads.parameters.get(name),
+            ends.get(name),
         )
     ]
     if others:
@@ -146,10 +152,29 @@ def _value(
         )
     if wrong:
         raise ValueError("; ".join(wrong))
-    return given[heads.objective]
+    value = given[heads.objective]
+    return None if value is None else amount(value, heads.objective, "finite")
 
 
-def _is_asked(text: str, given: Any, asked: Any, parameter: Parameter | None) -> bool:
+def _ends(strategy: Strategy, heads: ColumnHeads) -> dict[str, tuple[float, float]]:
+    """The ends of the columns of parameters and contexts that lie in a box."""
+    space = strategy.context_space
+    contexts = None if space is None else space.domain
+    ends: dict[str, tuple[float, float]] = {}
+    for names, domain in ((heads.params, strategy.domain), (heads.contexts, contexts)):
+        if isinstance(domain, Box):
+            own = domain.names if isinstance(domain, Space) else names
+            ends |= zip(own, domain.bounds.mT.tolist(), strict=True)
+    return ends
+
+
+def _is_asked(
+    text: str,
+    given: Any,
+    asked: Any,
+    parameter: Parameter | None,
+    ends: tuple[float, float] | None,
+) -> bool:
     """Whether a cell may show the value that was asked.
 
     Spreadsheets save the digits that they show. The id already tells which trial a row is, so a
@@ -163,6 +188,7 @@ def _is_asked(text: str, given: Any, asked: Any, parameter: Parameter | None) ->
         given: The value of the text; None for an empty cell.
         asked: The value that was asked; None for a parameter that does not count.
         parameter: The parameter; None for a column without one.
+        ends: The ends of the column; None for a column without ends.
     """
     if given is None or asked is None:
         return given is None and asked is None
@@ -174,7 +200,7 @@ def _is_asked(text: str, given: Any, asked: Any, parameter: Parameter | None) ->
     place = last_place(text)
     allowed = place / 2
     if place > 0.01:
-        low, high = parameter.ends if parameter is not None else (0.0, abs(asked))
+        low, high = ends or (0.0, abs(asked))
         allowed = min(allowed, (high - low) / 100)
     return abs(given - asked) <= allowed + 1e-12 * abs(asked)
 

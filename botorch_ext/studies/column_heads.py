@@ -14,6 +14,7 @@ from botorch_ext.domains.choices import Fixed
 from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError, TableWarning
 from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.noted_warnings import level_of_the_caller
 from botorch_ext.studies.csv_sheets import harmless
 
 #: The column of the ids of trials.
@@ -140,7 +141,7 @@ class ColumnHeads:
             warnings.warn(
                 f"columns that are not used: {named(list(map(repr, unknown)))}",
                 TableWarning,
-                stacklevel=4,
+                stacklevel=level_of_the_caller(),
             )
         return places
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from torch import Tensor
+import numpy as np
 
 from botorch_ext.checks import amount, named, one_number, short
 from botorch_ext.domains import Box, Space
@@ -16,6 +16,7 @@ from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError, TableWarning
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.events import is_outside_domain
+from botorch_ext.strategies.noted_warnings import level_of_the_caller
 from botorch_ext.studies.cell_values import CellValues, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.csv_sheets import Sheet
@@ -244,8 +245,8 @@ def _listed(table: Any) -> tuple[list[Any], list[tuple[str, list[Any]]]]:
         rows = [(f"row {i}", [row.get(name) for name in names]) for i, row in enumerate(table)]
     else:
         raise TableError(
-            f"a table must be a pandas data frame or a list of dicts, got {short(table)}; or give "
-            "a point with its value"
+            "a table must be a pandas data frame or a list of dicts, also for one row, got "
+            f"{short(table)}; or give a point with its value"
         )
     if not rows:
         raise TableError("a table must have rows, got none")
@@ -253,8 +254,9 @@ def _listed(table: Any) -> tuple[list[Any], list[tuple[str, list[Any]]]]:
 
 
 def _plain(cell: Any) -> Any:
-    """The value of a cell as a Python value; None for an empty cell."""
-    if hasattr(cell, "item") and not isinstance(cell, Tensor):
+    """The value of a cell as a Python value; None for an empty cell. Arrays and dates stay as they
+    are."""
+    if isinstance(cell, np.generic) and cell.dtype.kind not in "mM":
         cell = cell.item()
     # pandas.NA cannot be compared.
     is_missing = cell is None or type(cell).__name__ in ("NAType", "NaTType")
@@ -328,7 +330,7 @@ def _results(
         raise TableError(f"{name} {named(wrong)}".strip())
     if left_out:
         message = f"trials without {heads.objective} are left out: {named(left_out)}"
-        warnings.warn(message, TableWarning, stacklevel=4)
+        warnings.warn(message, TableWarning, stacklevel=level_of_the_caller())
     return results
 
 
