@@ -11,6 +11,7 @@ from botorch_ext.studies.csv_sheets import Sheet, written
 from botorch_ext.studies.predicted_tables import trials_of_points
 from botorch_ext.studies.result_tables import points_of_sheet
 from botorch_ext.studies.study import Study
+from botorch_ext.studies.trial_frames import context_values
 
 
 def predict(given: argparse.Namespace) -> str:
@@ -18,10 +19,10 @@ def predict(given: argparse.Namespace) -> str:
     the standard deviation of f, and quantiles of f and of an observation."""
     study, sheet = _looked_at(given), Sheet.read(given.points)
     heads, strategy = study.heads, study.strategy
-    points = points_of_sheet(sheet, heads)
-    found = study.predict(trials_of_points(points, strategy, name=sheet.name)).numbers
+    trials = trials_of_points(points_of_sheet(sheet, heads), strategy, name=sheet.name)
+    found = study.predict(trials).numbers
     names = (*heads.params, *heads.contexts)
-    rows = [{**point.params, **point.context} for point in points]
+    rows = [{**trial.params, **context_values(trial, strategy, heads)} for trial in trials]
     numbers = zip(*(values.tolist() for values in found.values()), strict=True)
     return written(
         [*map(heads.head, names), *found],

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from botorch_ext.checks import did_you_mean
 from botorch_ext.commands.beginning import strategy_of
 from botorch_ext.exceptions import StudyError
 from botorch_ext.reports.overview import read_overview
@@ -97,16 +98,24 @@ def context_of(given: argparse.Namespace, study: Study) -> Any:
     where it is given none.
 
     Raises:
-        ValueError: A name is missing or unknown, or a text is no value.
+        ValueError: A name is missing, unknown or there twice, or a text is no value.
     """
+    if not given.context:
+        return None
     heads = study.heads
-    texts = dict(text.partition("=")[::2] for text in given.context)
-    places = heads.read([*texts], heads.contexts if texts else ())
-    known, wrong = values_of([*texts.values()], places, heads, TYPED)
-    wrong += [f"{name} is no context" for name in known if name not in heads.contexts]
+    names, texts = zip(*(text.partition("=")[::2] for text in given.context), strict=True)
+    wrong = [
+        f"{name} is no context{did_you_mean(name, heads.contexts)}"
+        for name in names
+        if heads.name(name) not in heads.contexts
+    ]
     if wrong:
         raise ValueError("; ".join(wrong))
-    return Result("--context", None, {}, known).context_of(study.strategy) if texts else None
+    places = heads.read(names, [name for name in heads.needed if name in heads.contexts])
+    known, wrong = values_of(texts, places, heads, TYPED)
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    return Result("--context", None, {}, known).context_of(study.strategy)
 
 
 def _trials(ids: Sequence[int] | dict[int, float]) -> str:

@@ -50,7 +50,8 @@ class Importance(Immutable):
 
     def __repr__(self) -> str:
         """The table of `to_pandas`, in six digits."""
-        head = f"Importance of {len(self.names)} parameters"
+        num = len(self.names)
+        head = f"Importance of {num} parameter{'' if num == 1 else 's'}"
         std = f"standard deviation of the posterior mean over the space: {self.std:.3g}"
         return "\n  ".join([head, *lines_of(self._columns), std])
 

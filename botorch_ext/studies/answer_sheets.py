@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botorch_ext.checks import named
+from botorch_ext.checks import amount, named
+from botorch_ext.domains import Box, Space
 from botorch_ext.domains.choices import Choice, Fixed
 from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError
-from botorch_ext.strategies import Corrected, Strategy, Told, Trial
-from botorch_ext.studies.cell_values import CellValues, last_place
+from botorch_ext.strategies import Attached, Corrected, Strategy, Told, Trial
+from botorch_ext.studies.cell_values import CellValues, last_place, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.csv_sheets import Row, Sheet, written
 from botorch_ext.studies.result_tables import values_of
@@ -112,15 +113,11 @@ def _trial(row: Row, place: int, strategy: Strategy, read: CellValues) -> Trial:
     text = row.cells[place]
     if not text:
         raise ValueError(f"{TRIAL} is empty: attach a result that was not asked for")
-    try:
-        id = read.number(text)
-    except ValueError as error:
-        raise ValueError(f"{TRIAL} {error}") from None
-    trials = strategy.history.trials
-    if not (id.is_integer() and 0 <= id < len(trials)):
+    id, trials = trial_id(text, read), strategy.history.trials
+    if id is None or not 0 <= id < len(trials):
         last = f"from 0 to {len(trials) - 1}" if trials else "asked first: there is none yet"
         raise ValueError(f"{TRIAL} must be {last}, got {text}: is this the sheet of another study?")
-    return trials[int(id)]
+    return trials[id]
 
 
 def _value(
@@ -134,12 +131,17 @@ def _value(
     """The value that is filled in for a trial. The parameters must be those that were asked."""
     given, wrong = values_of(row.cells, places, heads, read)
     asked = {**trial.params, **context_values(trial, strategy, heads)}
+    ends = _ends(strategy, heads)
     others = [
         f"{name} is {'empty' if given[name] is None else given[name]}, asked was {asked.get(name)}"
         for name in (*heads.params, *heads.contexts)
         if name in given
         and not _is_asked(
-            row.cells[places[name]], given[name], asked.get(name), heads.parameters.get(name)
+            row.cells[places[name]],
+            given[name],
+            asked.get(name),
+            heads.parameters.get(name),
+            ends.get(name),
         )
     ]
     if others:
@@ -150,10 +152,29 @@ def _value(
         )
     if wrong:
         raise ValueError("; ".join(wrong))
-    return given[heads.objective]
+    value = given[heads.objective]
+    return None if value is None else amount(value, heads.objective, "finite")
 
 
-def _is_asked(text: str, given: Any, asked: Any, parameter: Parameter | None) -> bool:
+def _ends(strategy: Strategy, heads: ColumnHeads) -> dict[str, tuple[float, float]]:
+    """The ends of the columns of parameters and contexts that lie in a box."""
+    space = strategy.context_space
+    contexts = None if space is None else space.domain
+    ends: dict[str, tuple[float, float]] = {}
+    for names, domain in ((heads.params, strategy.domain), (heads.contexts, contexts)):
+        if isinstance(domain, Box):
+            own = domain.names if isinstance(domain, Space) else names
+            ends |= zip(own, domain.bounds.mT.tolist(), strict=True)
+    return ends
+
+
+def _is_asked(
+    text: str,
+    given: Any,
+    asked: Any,
+    parameter: Parameter | None,
+    ends: tuple[float, float] | None,
+) -> bool:
     """Whether a cell may show the value that was asked.
 
     Spreadsheets save the digits that they show. The id already tells which trial a row is, so a
@@ -167,6 +188,7 @@ def _is_asked(text: str, given: Any, asked: Any, parameter: Parameter | None) ->
         given: The value of the text; None for an empty cell.
         asked: The value that was asked; None for a parameter that does not count.
         parameter: The parameter; None for a column without one.
+        ends: The ends of the column; None for a column without ends.
     """
     if given is None or asked is None:
         return given is None and asked is None
@@ -178,7 +200,7 @@ def _is_asked(text: str, given: Any, asked: Any, parameter: Parameter | None) ->
     place = last_place(text)
     allowed = place / 2
     if place > 0.01:
-        low, high = parameter.ends if parameter is not None else (0.0, abs(asked))
+        low, high = ends or (0.0, abs(asked))
         allowed = min(allowed, (high - low) / 100)
     return abs(given - asked) <= allowed + 1e-12 * abs(asked)
 
@@ -194,7 +216,8 @@ def _is_known(id: int, value: float, strategy: Strategy, sign: float) -> bool:
         had = [
             sign * event.value
             for event in strategy.events
-            if isinstance(event, Told | Corrected) and event.id == id
+            if (isinstance(event, Told | Corrected) and event.id == id)
+            or (isinstance(event, Attached) and event.trial.id == id)
         ]
         if value in had:
             return True

@@ -55,7 +55,7 @@ class CellValues:
             for name, place in places.items()
             if not isinstance(parameters.get(name), Choice | Fixed)
         ]
-        texts = [row.cells[place] for row in sheet.rows for place in numeric]
+        texts = [_plain_sign(row.cells[place]) for row in sheet.rows for place in numeric]
         return cls(
             sheet.delimiter != ",",
             _some(_WITH_COMMA, texts),
@@ -69,7 +69,7 @@ class CellValues:
             ValueError: The text is no number, or can be read as two numbers. The message continues
                 a sentence that begins with the name of the column.
         """
-        plain = text.replace("\u2212", "-")
+        plain = _plain_sign(text)
         has_comma = _WITH_COMMA.fullmatch(plain) is not None
         if has_comma and not self.takes_commas:
             raise ValueError(
@@ -116,12 +116,32 @@ class CellValues:
 TYPED = CellValues(takes_commas=True, has_commas=False, has_points=True)
 
 
+def trial_id(cell: Any, read: CellValues = TYPED) -> int | None:
+    """The id of a trial that a cell has, such as 4 in ``4.0`` or ``"4.0"``; None where the cell is
+    no whole number.
+
+    Args:
+        cell: A number or a text.
+        read: How numbers are written.
+    """
+    try:
+        number = read.number(str(cell))
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() else None
+
+
 def last_place(text: str) -> float:
     """The size of the last place that a number shows: 0.01 for ``3.25``, 0.001 for ``2.5e-2``, and
     1 for ``40``."""
-    mantissa, _, power = text.lower().partition("e")
+    mantissa, _, power = _plain_sign(text).lower().partition("e")
     decimals = len(mantissa.replace(",", ".").partition(".")[2])
     return 10.0 ** (int(power or 0) - decimals)
+
+
+def _plain_sign(text: str) -> str:
+    """A text with hyphens in place of the minus signs of word processors."""
+    return text.replace("\u2212", "-")
 
 
 def _some(pattern: re.Pattern[str], texts: Iterable[str]) -> bool:

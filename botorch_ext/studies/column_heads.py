@@ -14,6 +14,7 @@ from botorch_ext.domains.choices import Fixed
 from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError, TableWarning
 from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.noted_warnings import level_of_the_caller
 from botorch_ext.studies.csv_sheets import harmless
 
 #: The column of the ids of trials.
@@ -37,8 +38,8 @@ class ColumnHeads:
         contexts: The unit of each context by its name, likewise.
         objective: The name of the objective.
         unit: The unit of the objective, None where it has none.
-        optional: The names of parameters whose cells may be empty: parameters with only one value,
-            and parameters that do not always count.
+        optional: The names of parameters and contexts whose cells may be empty: those with only one
+            value, and those that do not always count.
         parameters: The parameters and contexts of a `Space` by name.
     """
 
@@ -65,8 +66,8 @@ class ColumnHeads:
         params, known, optional = _columns(domain)
         contexts: dict[str, str | None] = {}
         if space is not None and isinstance(space.domain, Space):
-            contexts, more, _ = _columns(space.domain)
-            known |= more
+            contexts, more, empty = _columns(space.domain)
+            known, optional = known | more, optional | empty
         elif space is not None:
             contexts = {f"context{j}": None for j in range(_context_dim(strategy))}
         names = [TRIAL, *params, *contexts, objective]
@@ -117,7 +118,7 @@ class ColumnHeads:
         unknown, wrong = [], []
         for place, text in enumerate(texts):
             try:
-                name = self._name(text)
+                name = self.name(text)
             except ValueError as error:
                 wrong.append(str(error))
                 continue
@@ -140,11 +141,11 @@ class ColumnHeads:
             warnings.warn(
                 f"columns that are not used: {named(list(map(repr, unknown)))}",
                 TableWarning,
-                stacklevel=4,
+                stacklevel=level_of_the_caller(),
             )
         return places
 
-    def _name(self, text: str) -> str | None:
+    def name(self, text: str) -> str | None:
         """The name of the column that a head means; None where it means none.
 
         Raises:

@@ -77,6 +77,8 @@ class Sheet:
             delimiter, skipped = title[1], skipped + 1
         else:
             delimiter = max(_DELIMITERS, key=lambda each: len(_cells(first, each)))
+            if len(_cells(first, delimiter)) == 1 and "," not in text:
+                delimiter = ","  # one column, whose numbers have no decimal commas
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         found = []
         try:

@@ -62,9 +62,10 @@ def trials_of_points(
     domain = strategy.domain
     for number, point in enumerate(points):
         try:
-            (x,), _ = located(point.point(strategy), domain, strategy.takes_outside)
+            (x,), outside = located(point.point(strategy), domain, strategy.takes_outside)
             seen = context if context is not None else point.context_of(strategy)
-            trials.append(Trial(number, x, strategy.checked_context(seen)))
+            info = {"attached": True, "outside": True} if outside else {}
+            trials.append(Trial(number, x, strategy.checked_context(seen), info, domain))
         except ValueError as error:
             wrong.append(f"{point.where}: {error}")
     if wrong:

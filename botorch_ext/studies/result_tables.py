@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from torch import Tensor
+import numpy as np
 
 from botorch_ext.checks import amount, named, one_number, short
-from botorch_ext.domains import Box
+from botorch_ext.domains import Box, Space
 from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError, TableWarning
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.events import is_outside_domain
-from botorch_ext.studies.cell_values import CellValues
+from botorch_ext.strategies.noted_warnings import level_of_the_caller
+from botorch_ext.studies.cell_values import CellValues, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.csv_sheets import Sheet
 
@@ -48,8 +49,7 @@ class Result:
         space = strategy.context_space
         if space is None:
             return None
-        has_names = isinstance(space.domain, Box) and space.domain.names == (*self.context,)
-        return self.context if has_names else [*self.context.values()]
+        return self.context if isinstance(space.domain, Space) else [*self.context.values()]
 
 
 def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
@@ -153,7 +153,7 @@ def attach_all(
             rows.
     """
     trials, wrong, hint = [], [], ""
-    pending = set(map(str, strategy.pending))
+    pending = set(strategy.pending)
     seen = {
         _key(strategy.history.trials[id], value): f"trial {id}"
         for id, value in strategy.history.values.items()
@@ -167,8 +167,8 @@ def attach_all(
         except ValueError as error:
             wrong.append(f"{result.where}: {error}")
             continue
-        if str(result.id) in pending:
-            wrong.append(f"{result.where}: trial {result.id} is pending: tell it, or remove its id")
+        if (id := trial_id(result.id)) in pending:
+            wrong.append(f"{result.where}: trial {id} is pending: tell it, or remove its id")
         key = _key(trial, value)
         if key in seen and not repeat:
             wrong.append(f"{result.where} is the result of {seen[key]} once more")
@@ -245,8 +245,8 @@ def _listed(table: Any) -> tuple[list[Any], list[tuple[str, list[Any]]]]:
         rows = [(f"row {i}", [row.get(name) for name in names]) for i, row in enumerate(table)]
     else:
         raise TableError(
-            f"a table must be a pandas data frame or a list of dicts, got {short(table)}; or give "
-            "a point with its value"
+            "a table must be a pandas data frame or a list of dicts, also for one row, got "
+            f"{short(table)}; or give a point with its value"
         )
     if not rows:
         raise TableError("a table must have rows, got none")
@@ -254,8 +254,9 @@ def _listed(table: Any) -> tuple[list[Any], list[tuple[str, list[Any]]]]:
 
 
 def _plain(cell: Any) -> Any:
-    """The value of a cell as a Python value; None for an empty cell."""
-    if hasattr(cell, "item") and not isinstance(cell, Tensor):
+    """The value of a cell as a Python value; None for an empty cell. Arrays and dates stay as they
+    are."""
+    if isinstance(cell, np.generic) and cell.dtype.kind not in "mM":
         cell = cell.item()
     # pandas.NA cannot be compared.
     is_missing = cell is None or type(cell).__name__ in ("NAType", "NaTType")
@@ -318,8 +319,10 @@ def _results(
             mistakes.append(str(error))
         if mistakes:
             wrong.append(f"{where}: {'; '.join(mistakes)}")
-        params = {each: known[each] for each in heads.params if known.get(each) is not None}
-        context = {each: known.get(each) for each in heads.contexts}
+        params, context = (
+            {each: known[each] for each in names if known.get(each) is not None}
+            for names in (heads.params, heads.contexts)
+        )
         results.append(Result(where, id, params, context, value))
     if not results:
         wrong.append("there is no trial with a value")
@@ -327,7 +330,7 @@ def _results(
         raise TableError(f"{name} {named(wrong)}".strip())
     if left_out:
         message = f"trials without {heads.objective} are left out: {named(left_out)}"
-        warnings.warn(message, TableWarning, stacklevel=4)
+        warnings.warn(message, TableWarning, stacklevel=level_of_the_caller())
     return results
 
 

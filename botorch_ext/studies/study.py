@@ -27,6 +27,7 @@ from botorch_ext.strategies import (
 from botorch_ext.strategies.action_sets import Actions
 from botorch_ext.strategies.event_checks import id_of
 from botorch_ext.strategies.named_points import Points
+from botorch_ext.strategies.noted_warnings import level_of_the_caller
 from botorch_ext.studies.column_heads import ColumnHeads
 from botorch_ext.studies.described_strategies import described_strategy
 from botorch_ext.studies.kept_strategy import KeptStrategy
@@ -374,8 +375,12 @@ class Study:
             lambda strategy: attach_all(strategy, results, self.heads, self._sign, *options)
         )
         if not outside and (rows := outside_rows(trials, results, self.heads)):
-            message = f"rows that lie outside the space are kept as data and never asked: {rows}"
-            warnings.warn(message, TableWarning, stacklevel=3)
+            warnings.warn(
+                "all rows were attached; rows that lie outside the space are kept as data and "
+                f"never asked: {rows}",
+                TableWarning,
+                stacklevel=level_of_the_caller(),
+            )
         return trials
 
     def correct(self, id: int | Trial, value: float) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from botorch_ext.domains import Box
+from botorch_ext.domains import Space
 from botorch_ext.predictions.tables import frame
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
@@ -74,9 +73,9 @@ def context_values(trial: Trial, strategy: Strategy, heads: ColumnHeads) -> dict
     space = strategy.context_space
     if space is None or trial.context is None:
         return {}
-    if isinstance(space.domain, Box) and (*heads.contexts,) == space.domain.names:
-        with suppress(ValueError):  # contexts may lie outside
-            return space.domain.params(trial.context)
+    if isinstance(space.domain, Space):
+        return space.domain.params_of(trial.context)
+    # A study that began without knowing d_z has no columns of contexts until it is opened again.
     return dict(zip(heads.contexts, trial.context.tolist(), strict=False))
 
 

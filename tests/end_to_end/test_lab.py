@@ -166,8 +166,9 @@ def test_the_same_session_by_the_command_line_alone(tmp_path, monkeypatch, capsy
     said = capsys.readouterr()
     assert said.out == "attached 8 trials: 0, 1, 2, 3, 4, 5, 6, 7\n"
     assert said.err == (
-        "botorch-ext: rows that lie outside the space are kept as data and never asked: line 8: "
-        "temperature [°C] must be a number from 20 to 80 in steps of 0.1, got 81.0\n"
+        "botorch-ext: all rows were attached; rows that lie outside the space are kept as data and "
+        "never asked: line 8: temperature [°C] must be a number from 20 to 80 in steps of 0.1, got "
+        "81.0\n"
     )
     assert "row" not in run("attach yield.db old.csv", status=2)
     assert run("ask yield.db -n 4 --csv to_do.csv") == ""

@@ -73,3 +73,5 @@ def test_importance_begins_with_the_most_important():
         "        a         0.25  0.375",
         "standard deviation of the posterior mean over the space: 17.3",
     ]
+    alone = Importance(("a",), torch.ones(1), torch.ones(1), 17.31)
+    assert repr(alone).startswith("Importance of 1 parameter\n")

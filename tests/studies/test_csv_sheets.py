@@ -8,7 +8,7 @@ import pytest
 import botorch_ext as bx
 from botorch_ext.domains.choices import Fixed
 from botorch_ext.exceptions import TableError
-from botorch_ext.studies.cell_values import CellValues
+from botorch_ext.studies.cell_values import CellValues, last_place
 from botorch_ext.studies.csv_sheets import Sheet, written
 
 POINTS, COMMAS = CellValues(False, False, False), CellValues(True, False, False)
@@ -109,6 +109,10 @@ def test_texts_that_are_no_numbers(text):
         (b"a;b\n1.234;7.5;7,5\n".replace(b"a;b", b"a;b;c"), "must not be ambiguous, got 1.234"),
         (b"a;b\n1.2340;7\n", 1.234),
         (b"a;b;kind\n1,234;7;2.5\n", 1.234),
+        (b"a\n1.234\n2.345\n", 1.234),
+        (b"a\n1,234\n2,345\n", 1.234),
+        ("a;b\n1.234;\u22127.5\n".encode(), 1.234),
+        ("a;b\n1,234;\u22127.5\n".encode(), "must not be ambiguous, got 1,234"),
     ],
 )
 def test_what_may_be_a_thousand_is_refused_unless_the_sheet_decides(tmp_path, content, number):
@@ -120,6 +124,14 @@ def test_what_may_be_a_thousand_is_refused_unless_the_sheet_decides(tmp_path, co
     else:
         with pytest.raises(ValueError, match=re.escape(number)):
             how.number(sheet.rows[0].cells[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("3.25", 0.01), ("3,25", 0.01), ("40", 1.0), ("2.5e-2", 0.001), ("1e\u22125", 1e-5)],
+)
+def test_the_last_place_of_a_number(text, size):
+    assert last_place(text) == pytest.approx(size)
 
 
 def test_choices_are_texts_numbers_and_truth_values():

@@ -85,9 +85,9 @@ def test_rows_outside_are_named_with_their_bounds():
         study.attach([*ROWS, wrong])
     (warning,) = caught
     assert str(warning.message) == (
-        "rows that lie outside the space are kept as data and never asked: row 2: temperature [°C] "
-        "must be a number from 20 to 80 in steps of 0.1, got 85.0, equivalents must be a whole "
-        "number from 1 to 5, got 2.5"
+        "all rows were attached; rows that lie outside the space are kept as data and never asked: "
+        "row 2: temperature [°C] must be a number from 20 to 80 in steps of 0.1, got 85.0, "
+        "equivalents must be a whole number from 1 to 5, got 2.5"
     )
     assert warning.filename == __file__
     assert [trial.info.get("outside") for trial in study.strategy.history.trials] == [
@@ -244,6 +244,33 @@ def test_the_result_of_a_pending_trial_is_told_and_not_attached(head):
     assert [each.id for each in study.attach(rows)] == [1]
 
 
+def test_ids_that_became_floats_are_those_of_pending_trials(capsys, folder):
+    """Rows without an id make the ids of a frame floats, as a spreadsheet may."""
+    pandas = pytest.importorskip("pandas")
+    study = begun()
+    study.ask(2)
+    asked = study.to_pandas()[["trial", *SPACE.names]].assign(**{"yield": [7.0, 8.0]})
+    table = pandas.concat([asked, pandas.DataFrame(ROWS)], ignore_index=True)
+    assert table["trial"].dtype == float
+    with pytest.raises(TableError, match=r"row 0: trial 0 is pending.*row 1: trial 1 is pending"):
+        study.attach(table)
+    table.to_csv(folder / "old.csv", index=False)
+    assert "line 2: trial 0 is pending" in refused(capsys, "attach", "lab.db", "old.csv")
+    assert study.pending == [0, 1]
+
+
+def test_warnings_about_a_table_of_points_point_to_the_caller():
+    strategy = bx.algorithms.integrated_ei(bx.Space(time=bx.Real(1, 9)), seed=1)
+    study = bx.Study("lab.db", strategy)
+    study.attach([{"time": 1.0 + i, "value": i * i} for i in range(8)])
+    with pytest.warns(TableWarning, match="columns that are not used: 'yields'") as caught:
+        study.predict([{"time": 2.5, "yields": 1.0}])
+    assert caught[0].filename == __file__
+    with pytest.warns(TableWarning, match="trials without value are left out: row 0") as caught:
+        study.attach([{"trial": 9, "time": 2.5}, {"time": 3.5, "value": 1.0}])
+    assert caught[0].filename == __file__
+
+
 def test_columns_like_those_that_are_not_needed_are_not_misspelt(capsys, folder):
     strategy = bx.algorithms.integrated_ei(bx.Space(time=bx.Real(1, 9)), seed=1)
     study = bx.Study("lab.db", strategy, objective="yield")
@@ -331,6 +358,21 @@ def test_a_sheet_shows_rounded_settings(name, text, is_taken, folder):
     else:
         with pytest.raises(TableError, match=f"line 2: {name} is .*, asked was {ASKED[name]}"):
             answers_of(study, Sheet.read("sheet.csv"))
+
+
+@pytest.mark.parametrize(("text", "is_taken"), [("4", True), ("3", False), ("1E+1", False)])
+def test_a_sheet_of_a_box_shows_numbers_rounded_as_that_of_a_space(text, is_taken, folder):
+    """A number without decimals lies within 1 % of the range, not of the number."""
+    study = begun(space=bx.Box([(0, 1000)]), context_domain=bx.Box([(-500, 500)]))
+    trial = study.ask(actions=[[3.75]], context=[3.75])
+    for cells in ((text, trial.context.item()), (trial.x.item(), text)):
+        line = f"0,{cells[0]},{cells[1]},5"
+        (folder / "sheet.csv").write_text(f"trial,x0,context0,yield\n{line}\n", encoding="utf-8")
+        if is_taken:
+            assert answers_of(study, Sheet.read("sheet.csv")).values == {0: 5.0}
+        else:
+            with pytest.raises(TableError, match=r"asked was 3\.75"):
+                answers_of(study, Sheet.read("sheet.csv"))
 
 
 def test_a_spreadsheet_that_shows_two_decimals_is_told(folder):

@@ -98,6 +98,8 @@ def test_contexts_on_the_line(capsys):
         (["--context", "humidity=wet"], "humidity must be a number, got 'wet'"),
         (["--context", "humidity=2"], "humidity must be a number from 0 to 1"),
         (["--context", "humidity=0", "--context", "x0=1"], "x0 is no context"),
+        (["--context", "humidity=0", "--context", "foo=1"], "foo is no context"),
+        (["--context", "humidity=0", "--context", "humidity=1"], "humidity is there twice"),
     ):
         assert message in refused(capsys, "ask", "lab.db", *given)
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import botorch_ext as bx
@@ -96,7 +97,10 @@ TOLD = {
         "yield must not be ambiguous, got 1.234, which is either 1.234 or 1234",
     ),
     "not a number": (lambda s: sheet(line(s, 2, "nan")), "yield must be a number, got 'nan'"),
-    "too large a number": (lambda s: sheet(line(s, 2, "1e999")), "value must be finite"),
+    "too large a number": (
+        lambda s: sheet(line(s, 2, "1e999")),
+        "line 2: yield must be finite, got inf",
+    ),
     "a column is missing": (
         lambda s: sheet("2,5\n", head="trial,yield"),
         "column temperature [°C] is missing; column catalyst [mol/l] is missing",
@@ -221,8 +225,12 @@ def test_a_frame_with_mistakes(study):
         ),
         ([{"yield": 7.0}], r"column temperature \[°C\] is missing; .* solvent is missing"),
         ([good | {"yield": float("inf")}], "row 0: yield must be finite"),
+        ([good | {"yield": np.ones(3)}], r"row 0: yield must be one number, got array"),
+        ([good, good | {"temperature": np.ones(3)}], "row 1: temperature must be one number"),
+        ([good | {"temperature": np.datetime64(50, "ns")}], "row 0: temperature must be one"),
+        (good, "or a list of dicts, also for one row, got {"),
         ([], "a table must have rows, got none"),
-        ("old.csv", "a table must be a pandas data frame or a list of dicts, got 'old.csv'"),
+        ("old.csv", "a table must be a pandas data frame or a list of dicts, .* got 'old.csv'"),
         ([good, 5], "a table must be a pandas data frame or a list of dicts"),
     ):
         with pytest.raises(TableError, match=message):

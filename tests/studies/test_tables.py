@@ -16,6 +16,7 @@ from botorch_ext.exceptions import (
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies.answer_sheets import answer_sheet, answers_of
 from botorch_ext.studies.csv_sheets import Sheet
+from tests.studies.commands import shown
 
 pytest.importorskip("sqlalchemy")
 
@@ -157,6 +158,28 @@ def test_contexts_are_columns(path, context, tmp_path):
         assert study.to_pandas()[name].tolist() == [0.25, 0.75]
 
 
+def test_contexts_with_one_value_have_their_own_columns(path, tmp_path, capsys):
+    contexts = bx.Space(site=bx.Choice(["A"]), z=bx.Real(0, 1))
+    strategy = bx.algorithms.integrated_ei(bx.Space(t=bx.Real(0, 1)), context_domain=contexts)
+    study = bx.Study(path, strategy, objective="yield")
+    first = study.ask(context={"z": 0.25})
+    study.tell_all(answers_of(study, filled(tmp_path, study, [first], [1])).values)
+    for i, site in enumerate(({}, {"site": "A"}, {"site": None})):
+        (trial,) = study.attach([{"t": i / 4, "z": 0.75, "yield": 1.0 + i} | site])
+        assert trial.context.tolist() == [0.75]
+    with pytest.raises(TableError, match=r"row 0: site must be one of .'A'., got 'B'"):
+        study.attach([{"t": 0.5, "z": 0.75, "site": "B", "yield": 1.0}])
+    with pytest.raises(TableError, match="row 0: z is empty"):
+        study.attach([{"t": 0.5, "z": None, "site": "A", "yield": 1.0}])
+    for given in (["--context", "z=0.5"], ["--context", "z=0.5", "--context", "site=A"]):
+        assert shown(capsys, "ask", path, *given).splitlines()[1].endswith(",A,0.5,")
+    pytest.importorskip("pandas")
+    frame = study.to_pandas()
+    assert frame["site"].tolist() == ["A"] * 6
+    assert frame["z"].tolist() == [0.25, 0.75, 0.75, 0.75, 0.5, 0.5]
+    assert_close(study.predict(frame).mean, study.predict(study.strategy.history.trials).mean)
+
+
 @pytest.mark.parametrize(
     "domain",
     [bx.Box([(0, 1), (2, 9)], integer=[1]), bx.FiniteSet([[0.5, 2.0], [0.25, 3.0]])],
@@ -266,9 +289,9 @@ def test_a_sheet_may_show_fewer_digits_than_were_asked(path, tmp_path):
     study = begun(path, bx.Space(a=bx.Real(0.001, 10, log=True), b=bx.Integer(1, 9)))
     (trial,) = study.ask(1)
     a, b = trial.params.values()
-    for shown, is_taken in ((f"{a:.15g}", True), (f"{a:.2f}", True), (f"{1.01 * a:.5g}", False)):
+    for text, is_taken in ((f"{a:.15g}", True), (f"{a:.2f}", True), (f"{1.01 * a:.5g}", False)):
         sheet = filled(tmp_path, study, [trial], [5])
-        sheet.rows[0].cells[1] = shown
+        sheet.rows[0].cells[1] = text
         if is_taken:
             assert answers_of(study, sheet).values == {0: 5.0}
         else:
