@@ -263,7 +263,7 @@ def test_the_page_is_followed_in_an_empty_folder(folder, capsys):
     for kind, block in re.findall(r"^```(\w+)\n(.*?)^```$", walk, re.DOTALL | re.MULTILINE):
         if kind == "toml":
             (folder / "space.toml").write_text(block, encoding="utf-8")
-        elif kind == "csv":
+        elif kind == "none":
             file = folder / next(files)
             if asked is None and file.exists():
                 asked = file.read_text(encoding="utf-8-sig")
