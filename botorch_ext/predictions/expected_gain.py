@@ -34,6 +34,7 @@ class ExpectedGain(Immutable):
         x: ``q x d``, the points of the batch.
         contexts: ``q x d_z``, the contexts of the batch, or None.
         domain: The domain of the points, which names their columns.
+        context_domain: The domain of the contexts, likewise, or None.
     """
 
     gain: float
@@ -42,16 +43,17 @@ class ExpectedGain(Immutable):
     x: Tensor
     contexts: Tensor | None
     domain: Domain
+    context_domain: Domain | None = None
 
     def __repr__(self) -> str:
         """The gain, the noise and the points of the batch, in a few lines."""
-        num = len(self.x)
+        num, domains = len(self.x), (self.domain, self.context_domain)
         lines = [
             f"ExpectedGain of {num} point{'' if num == 1 else 's'}",
             f"gain of the best value: {self.gain:.3g}",
             f"probability of a better point: {self.probability:.3g}",
             f"standard deviation of the noise: {self.noise_std:.3g}",
-            *lines_of(columns_of(self.x, self.contexts, self.domain), self.domain),
+            *lines_of(columns_of(self.x, self.contexts, *domains), *domains),
         ]
         return "\n  ".join(lines)
 
@@ -62,7 +64,12 @@ class ExpectedGain(Immutable):
 
 
 def gain_of(
-    mixture: GPMixture, before: Tensor, batch: Tensor, domain: Domain, seed: int
+    mixture: GPMixture,
+    before: Tensor,
+    batch: Tensor,
+    domain: Domain,
+    seed: int,
+    context_domain: Domain | None = None,
 ) -> ExpectedGain:
     """The expected gain of a batch, by joint draws.
 
@@ -73,6 +80,7 @@ def gain_of(
         batch: ``q x (d + d_z)``. Points that are among the points so far gain nothing.
         domain: The domain of the points.
         seed: The seed of the draws.
+        context_domain: The domain of the contexts, or None.
     """
     new = batch[~are_among(batch, before)]
     before = most_promising(mixture, before)
@@ -86,6 +94,7 @@ def gain_of(
         batch[:, : domain.dim].clone(),
         batch[:, domain.dim :].clone() if batch.shape[-1] > domain.dim else None,
         domain,
+        context_domain,
     )
 
 

@@ -52,6 +52,7 @@ class Predictions(Immutable):
         quantiles: ``n x k`` quantiles of f.
         observation_quantiles: ``n x k`` quantiles of one observation, whose noise is added.
         domain: The domain of the points, which names their columns.
+        context_domain: The domain of the contexts, likewise, or None.
     """
 
     x: Tensor
@@ -62,6 +63,7 @@ class Predictions(Immutable):
     quantiles: Tensor
     observation_quantiles: Tensor
     domain: Domain
+    context_domain: Domain | None = None
 
     @classmethod
     def of(
@@ -70,6 +72,7 @@ class Predictions(Immutable):
         rows: Tensor,
         domain: Domain,
         levels: Sequence[float] = LEVELS,
+        context_domain: Domain | None = None,
     ) -> Predictions:
         """Computes the predictions of a mixture.
 
@@ -78,6 +81,7 @@ class Predictions(Immutable):
             rows: ``n x (d + d_z)`` joint rows.
             domain: The domain of the points.
             levels: The probabilities of the quantiles.
+            context_domain: The domain of the contexts, or None.
 
         Returns:
             The predictions.
@@ -96,12 +100,13 @@ class Predictions(Immutable):
             mixture.quantiles(rows, levels),
             mixture.quantiles(rows, levels, noisy=True),
             domain,
+            context_domain,
         )
 
     def __repr__(self) -> str:
         """The table of `to_pandas`, in six digits."""
         head = f"Predictions at {len(self)} point{'' if len(self) == 1 else 's'}"
-        return "\n  ".join([head, *lines_of(self._columns, self.domain)])
+        return "\n  ".join([head, *lines_of(self._columns, self.domain, self.context_domain)])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -126,9 +131,9 @@ class Predictions(Immutable):
         """The predictions as a data frame.
 
         Returns:
-            A row for each point, with the parameters by name; contexts as ``context 0`` and so on;
-            ``mean`` and ``std``; quantiles of f, such as ``5 %``; and quantiles of an observation,
-            such as ``observed 5 %``.
+            A row for each point, with the parameters by name; contexts by name, or as ``context0``
+            and so on; ``mean`` and ``std``; quantiles of f, such as ``5 %``; and quantiles of an
+            observation, such as ``observed 5 %``.
 
         Raises:
             ImportError: pandas is not installed.
@@ -137,7 +142,8 @@ class Predictions(Immutable):
 
     @property
     def _columns(self) -> dict[str, Any]:
-        return columns_of(self.x, self.contexts, self.domain) | self.numbers
+        columns = columns_of(self.x, self.contexts, self.domain, self.context_domain)
+        return columns | self.numbers
 
     @property
     def numbers(self) -> dict[str, Tensor]:

@@ -64,7 +64,12 @@ class Recommendation(Immutable):
 
 
 def recommendation(
-    mixture: GPMixture, row: Tensor, evaluated: Tensor, domain: Domain, seed: int
+    mixture: GPMixture,
+    row: Tensor,
+    evaluated: Tensor,
+    domain: Domain,
+    seed: int,
+    context_domain: Domain | None = None,
 ) -> Recommendation:
     """The recommendation of a point, by joint draws.
 
@@ -75,13 +80,14 @@ def recommendation(
             the highest mean plus two standard deviations are compared.
         domain: The domain of the points.
         seed: The seed of the draws.
+        context_domain: The domain of the contexts, or None.
     """
     is_here = are_among(evaluated, row[None])
     others = most_promising(mixture, evaluated[~is_here])
     draws = mixture.draws(torch.cat([row[None], others]), seed)
     best = draws[..., 1:].amax(dim=-1) if draws.shape[-1] > 1 else draws[..., 0]
     behind = (best - draws[..., 0]).clamp_min(0)
-    prediction = Predictions.of(mixture, row[None], domain)
+    prediction = Predictions.of(mixture, row[None], domain, context_domain=context_domain)
     return Recommendation(
         prediction.x[0],
         None if prediction.contexts is None else prediction.contexts[0],

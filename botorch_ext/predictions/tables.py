@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
@@ -36,14 +36,15 @@ def frame(columns: dict[str, Any]) -> pd.DataFrame:
     )
 
 
-def lines_of(columns: Mapping[str, Any], domain: Domain | None = None) -> list[str]:
+def lines_of(columns: Mapping[str, Any], *domains: Domain | None) -> list[str]:
     """The lines of a table that people read: numbers of six digits, at most ten rows.
 
     Args:
         columns: From names to tensors or lists.
-        domain: A `Space` whose units stand beside the names of its parameters, or None.
+        *domains: The units of a `Space` stand beside the names of its parameters.
     """
-    units = domain.units if isinstance(domain, Space) else {}
+    spaces = [each for each in domains if isinstance(each, Space)]
+    units = {name: unit for space in spaces for name, unit in space.units.items()}
     heads = [f"{name} [{units[name]}]" if units.get(name) else name for name in columns]
     rows = zip(*(v.tolist() if isinstance(v, Tensor) else v for v in columns.values()), strict=True)
     cells = [[_shown(cell) for cell in row] for row in rows]
@@ -58,7 +59,9 @@ def _shown(cell: Any) -> str:
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
-def columns_of(x: Tensor, contexts: Tensor | None, domain: Domain) -> dict[str, Any]:
+def columns_of(
+    x: Tensor, contexts: Tensor | None, domain: Domain, context_domain: Domain | None
+) -> dict[str, Any]:
     """The columns of a table of points, by name.
 
     Args:
@@ -66,17 +69,22 @@ def columns_of(x: Tensor, contexts: Tensor | None, domain: Domain) -> dict[str, 
         contexts: ``n x d_z`` contexts, or None.
         domain: The domain of the points. In a `Space`, columns have the values of parameters, None
             where a parameter does not count.
+        context_domain: The domain of the contexts, or None. In a `Space`, columns of contexts have
+            names and values likewise.
     """
-    if isinstance(domain, Space):
-        rows = [
-            domain.params_of(row) if is_inside else params_outside(domain, row)
-            for row, is_inside in zip(x, domain.contains(x).tolist(), strict=True)
-        ]
-        columns: dict[str, Any] = {
-            name: [row.get(name) for row in rows] for name in domain.parameters
-        }
-    else:
-        columns = dict(zip(domain.names, x.mT, strict=True))
+    columns = _columns_of(x, domain, domain.names)
     if contexts is not None:
-        columns |= {f"context {j}": values for j, values in enumerate(contexts.mT)}
+        numbered = [f"context{j}" for j in range(contexts.shape[-1])]
+        columns |= _columns_of(contexts, context_domain, numbered)
     return columns
+
+
+def _columns_of(X: Tensor, domain: Domain | None, names: Sequence[str]) -> dict[str, Any]:
+    """The columns of ``n x d`` points. The names are those of points that lie in no `Space`."""
+    if not isinstance(domain, Space):
+        return dict(zip(names, X.mT, strict=True))
+    rows = [
+        domain.params_of(row) if is_inside else params_outside(domain, row)
+        for row, is_inside in zip(X, domain.contains(X).tolist(), strict=True)
+    ]
+    return {name: [row.get(name) for row in rows] for name in domain.parameters}

@@ -508,7 +508,9 @@ class Strategy(NotedWarnings):
         rows, checked, outside = joint_rows(
             points, self.domain, context, self.checked_context, self.takes_outside
         )
-        found = Predictions.of(self._mixture(checked), rows, self.domain, levels)
+        found = Predictions.of(
+            self._mixture(checked), rows, self.domain, levels, self._context_domain
+        )
         if outside:
             warnings.warn(
                 f"{len(outside)} of {len(rows)} points lie outside the domain, where the model "
@@ -550,6 +552,7 @@ class Strategy(NotedWarnings):
             with_context(evaluated, checked),
             self.domain,
             self._seed_of(len(self.history.trials)),
+            self._context_domain,
         )
 
     def expected_gain(
@@ -589,6 +592,7 @@ class Strategy(NotedWarnings):
             with_context(batch, checked),
             self.domain,
             self._seed_of(len(self.history.trials)),
+            self._context_domain,
         )
 
     def importance(
@@ -845,6 +849,11 @@ class Strategy(NotedWarnings):
         """Whether k(x, x) is checked at asked trials, since `probes_of` does not know the
         contexts."""
         return self.context_space is not None and self.context_space.domain is None
+
+    @property
+    def _context_domain(self) -> Domain | None:
+        """The domain of contexts, or None."""
+        return None if self.context_space is None else self.context_space.domain
 
     @property
     def _context_dim(self) -> int | None:

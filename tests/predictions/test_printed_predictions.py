@@ -34,7 +34,7 @@ def test_predictions_are_printed_as_their_table():
 
 def test_long_tables_are_cut_and_columns_without_names_are_numbered():
     shown = repr(predictions(13, bx.Box([(0.0, 99.0), (0.0, 2.0)]), torch.ones(13, 1))).split("\n")
-    assert shown[1].split()[:5] == ["x0", "x1", "context", "0", "mean"]
+    assert shown[1].split()[:5] == ["x0", "x1", "context0", "mean", "std"]
     assert len(shown) == 13 and shown[-1] == "  ... and 3 more"
 
 

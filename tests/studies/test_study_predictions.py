@@ -1,6 +1,7 @@
 """Predictions of a study are in the user's sign and units."""
 
 import pytest
+import torch
 from torch.testing import assert_close
 
 import botorch_ext as bx
@@ -40,6 +41,28 @@ def test_a_study_that_minimises_shows_costs(tmp_path):
     x, mean = down.best()
     assert_close(float(down.predict(x).mean), mean)
     assert len(down.events) == 24  # nothing was asked
+
+
+@pytest.mark.parametrize(
+    "contexts",
+    [bx.Space(site=bx.Choice(["A", "B"]), z=bx.Real(0, 1, unit="h")), bx.Box([(0, 1), (0, 1)])],
+    ids=["named", "plain"],
+)
+def test_predictions_name_their_contexts(tmp_path, contexts):
+    pytest.importorskip("pandas")
+    strategy = bx.algorithms.integrated_ei(bx.Space(t=bx.Real(0, 1)), context_domain=contexts)
+    study = bx.Study(tmp_path / "a.db", strategy)
+    for i in range(8):
+        study.attach([i / 8], float(i % 3), context=[i % 2, i / 9])
+    found = study.predict(study.strategy.history.trials)
+    names = [*study.heads.contexts]
+    table, known = found.to_pandas(), study.to_pandas()
+    assert table[names].equals(known[names])
+    assert torch.equal(study.predict(table).mean, found.mean)
+    shown = [study.heads.head(name) for name in names]
+    context = study.strategy.history.trials[3].context
+    for text in (found, study.recommended(context), study.expected_gain(context=context)):
+        assert any(all(head in line for head in shown) for line in repr(text).split("\n"))
 
 
 def test_a_result_outside_of_the_space_is_not_shown_as_the_best(tmp_path):
