@@ -39,7 +39,7 @@ def report(rows: Sequence[Row], num_missing: int) -> str:
     if num_missing:
         parts.append(f"{num_missing} of {len(rows) + num_missing} runs are missing.")
     parts += ["## Claims", _claims(CLAIMS, rows)]
-    parts += ["## Known failures, each reproduced", _claims(KNOWN_FAILURES, rows)]
+    parts += ["## Known failures, and whether they were reproduced", _claims(KNOWN_FAILURES, rows)]
     for name, cell_group in TABLES.items():
         parts.append(f"## {_TITLES[name]}")
         of_table = [row for row in rows if row["table"] == name]
