@@ -12,7 +12,7 @@ from sphinx.util.nodes import make_refnode
 _NAME = re.compile(r"(?P<package>(?:bx|botorch_ext)\.)?(?P<name>[A-Za-z_][\w.]*)(?:\(.*\))?")
 
 
-def _known(app: Sphinx) -> dict[str, tuple[str, str, str]]:
+def _targets_of(app: Sphinx) -> dict[str, tuple[str, str, str]]:
     """Full name, page and anchor by all that a name ends with; the shortest full name wins."""
     found: dict[str, tuple[str, str, str]] = {}
     objects = app.env.domains.python_domain.objects
@@ -34,15 +34,15 @@ def _is_specific(name: str, full: str) -> bool:
 
 class _Linker:
     def __init__(self) -> None:
-        self._known: dict[str, tuple[str, str, str]] = {}
+        self._targets: dict[str, tuple[str, str, str]] = {}
 
     def __call__(self, app: Sphinx, doctree: nodes.document, docname: str) -> None:
-        self._known = self._known or _known(app)
+        self._targets = self._targets or _targets_of(app)
         for literal in list(doctree.findall(nodes.literal)):
             match = _NAME.fullmatch(literal.astext())
-            if match is None or match["name"] not in self._known or _is_linked(literal):
+            if match is None or match["name"] not in self._targets or _is_linked(literal):
                 continue
-            full, page, anchor = self._known[match["name"]]
+            full, page, anchor = self._targets[match["name"]]
             if page != docname and (match["package"] or _is_specific(match["name"], full)):
                 link = make_refnode(app.builder, docname, page, anchor, literal.deepcopy(), full)
                 literal.replace_self(link)

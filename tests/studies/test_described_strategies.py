@@ -75,7 +75,7 @@ def test_the_strategy_made_again_asks_the_same(name):
 
 
 class Own(RandomSearch):
-    """Of a user."""
+    """A strategy that a user wrote."""
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def test_what_is_recommended_may_fall_short(capsys, minimize):
 
 
 class Own(RandomSearch):
-    """Of a user."""
+    """A strategy that a user wrote."""
 
 
 def test_strategies_of_the_user_are_refused_by_name(capsys):
