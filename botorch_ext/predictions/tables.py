@@ -46,10 +46,10 @@ def lines_of(columns: Mapping[str, Any], *domains: Domain | None) -> list[str]:
     spaces = [each for each in domains if isinstance(each, Space)]
     units = {name: unit for space in spaces for name, unit in space.units.items()}
     heads = [f"{name} [{units[name]}]" if units.get(name) else name for name in columns]
-    rows = zip(*(v.tolist() if isinstance(v, Tensor) else v for v in columns.values()), strict=True)
-    cells = [[_shown(cell) for cell in row] for row in rows]
-    lines = aligned([heads, *cells[:_MOST_ROWS]])
-    more = len(cells) - _MOST_ROWS
+    first = [values[:_MOST_ROWS] for values in columns.values()]
+    rows = zip(*(v.tolist() if isinstance(v, Tensor) else v for v in first), strict=True)
+    lines = aligned([heads, *([_shown(cell) for cell in row] for row in rows)])
+    more = max(map(len, columns.values())) - _MOST_ROWS
     return [*lines, f"... and {more} more"] if more > 0 else lines
 
 

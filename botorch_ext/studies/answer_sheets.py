@@ -84,6 +84,7 @@ def answers_of(study: Study, sheet: Sheet) -> Answers:
     empty: list[int] = []
     known: list[int] = []
     lines: dict[int, int] = {}
+    ends = _ends(strategy, heads)
     wrong = []
     for row in sheet.rows:
         try:
@@ -91,7 +92,7 @@ def answers_of(study: Study, sheet: Sheet) -> Answers:
             if trial.id in lines:
                 raise ValueError(f"trial {trial.id} is in line {lines[trial.id]} as well")
             lines[trial.id] = row.line
-            value = _value(row, places, heads, read, trial, strategy)
+            value = _value(row, places, heads, read, trial, strategy, ends)
             if value is None and trial.id in strategy.history.pending:
                 empty.append(trial.id)
             elif value is not None and _is_known(trial.id, value, strategy, sign):
@@ -127,11 +128,11 @@ def _value(
     read: CellValues,
     trial: Trial,
     strategy: Strategy,
+    ends: Mapping[str, tuple[float, float]],
 ) -> float | None:
     """The value that is filled in for a trial. The parameters must be those that were asked."""
     given, wrong = values_of(row.cells, places, heads, read)
     asked = {**trial.params, **context_values(trial, strategy, heads)}
-    ends = _ends(strategy, heads)
     others = [
         f"{name} is {'empty' if given[name] is None else given[name]}, asked was {asked.get(name)}"
         for name in (*heads.params, *heads.contexts)
@@ -213,15 +214,14 @@ def _is_known(id: int, value: float, strategy: Strategy, sign: float) -> bool:
     """
     history = strategy.history
     if id in history.values:
-        had = [
-            sign * event.value
+        told = sign * history.values[id]
+        if value == told or any(
+            sign * event.value == value
             for event in strategy.events
             if (isinstance(event, Told | Corrected) and event.id == id)
             or (isinstance(event, Attached) and event.trial.id == id)
-        ]
-        if value in had:
+        ):
             return True
-        told = sign * history.values[id]
         raise ValueError(
             f"trial {id} is told already, {told}; correct changes a value, got {value}"
         )

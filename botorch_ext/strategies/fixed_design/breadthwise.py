@@ -273,7 +273,7 @@ class BreadthwiseExploration(Strategy):
     def _recall(self, trial: Trial) -> tuple[Descent | None, int | None]:
         """The refinement before a trial, and the row of its cell, None if corrected values dropped
         the cell."""
-        require_before_horizon(trial.id, trial.id, self.horizon)
+        require_before_horizon(trial.id, self.history, self.horizon)
         level, opening, record = self.levels[-1], None, trial.info.get("opening")
         if record is not None:
             own = level, self._design, trial.id + 1

@@ -294,8 +294,7 @@ class CertifiedElimination(Strategy):
     def check_event(self, event: Event) -> None:
         super().check_event(event)
         if isinstance(event, Asked):
-            id = event.trial.id
-            require_before_horizon(id, self.history.asked_before(id), self.horizon)
+            require_before_horizon(event.trial.id, self.history, self.horizon)
 
     def _recall(self, trial: Trial) -> Move:
         recorded_phase(trial.info)

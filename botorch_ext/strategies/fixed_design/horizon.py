@@ -11,6 +11,7 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import means_with_repeats
 from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.state import Immutable
+from botorch_ext.strategies.events import History
 
 
 def require_prior(model: KernelGP, domain: Domain) -> None:
@@ -38,9 +39,10 @@ def require_left(num_trials: int, asked: int, horizon: int) -> None:
         )
 
 
-def require_before_horizon(id: int, asked_before: int, horizon: int) -> None:
-    """Raises a ValueError if a recorded trial has more trials before it than the horizon allows."""
-    if asked_before >= horizon:
+def require_before_horizon(id: int, history: History, horizon: int) -> None:
+    """Raises a ValueError if more trials were asked before a recorded one than the horizon
+    allows."""
+    if history.asked_before(id) >= horizon:
         raise ValueError(f"id must be less than the horizon of {horizon}, got {id}")
 
 

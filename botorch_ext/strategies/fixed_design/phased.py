@@ -291,7 +291,7 @@ class PhasedElimination(Strategy):
         return x, info | {"round": round.number} | place
 
     def _recall(self, trial: Trial) -> tuple[_Opening | None, More | None]:
-        require_before_horizon(trial.id, trial.id, self.horizon)
+        require_before_horizon(trial.id, self.history, self.horizon)
         last, opening = self.rounds[-1] if self.rounds else None, None
         if last is None or "opening" in trial.info:
             opening = self._recorded_opening(trial.id, trial.info["opening"])

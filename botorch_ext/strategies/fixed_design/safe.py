@@ -286,8 +286,7 @@ class SafeStrategy(InsuredStrategy):
     def check_event(self, event: Event) -> None:
         super().check_event(event)
         if isinstance(event, Asked) and self._schedule is not None:
-            id = event.trial.id
-            require_before_horizon(id, self.history.asked_before(id), self.horizon)
+            require_before_horizon(event.trial.id, self.history, self.horizon)
 
     def _follow(self, trial: Trial, look: Look) -> None:
         if self._schedule is None:
