@@ -530,11 +530,8 @@ class Strategy(NotedWarnings):
             context: The ``d_z`` numbers of the context, if the strategy takes contexts.
 
         Returns:
-            A `Recommendation`, which has the prediction and the posterior probability that the
-            point is as good as every evaluated one.
-
-        Returns:
-            A `Recommendation`, in the units of the observations.
+            A `Recommendation`, in the units of the observations, which has the prediction and the
+            posterior probability that the point is as good as every evaluated one.
 
         Raises:
             NoModelError: If the method has no model.
