@@ -80,7 +80,7 @@ _FEW = ("Branin", "Hartmann6", "Levy4", "Hartmann4", "Styblinski-Tang4")
 SETTINGS = {
     PRIMARY: Setting(noises=NOISES),
     "4 workers": Setting(_ALL_NOISES_OF, NOISES, workers=4),
-    "16 workers": Setting(_ALL_NOISES_OF, workers=16),
+    "16 workers": Setting(_ALL_NOISES_OF, NOISES, workers=16),
     "late": Setting((*_FEW, "Boosting"), mean_delay=10.0, evaluations=60),
     "failing": Setting((*_FEW, "Rosenbrock4"), fails=True),
     "outliers": Setting((*_FEW, "Cosine8"), outliers=0.03),

@@ -34,9 +34,13 @@ class SmacFacade:
             if p.only_if is not None:
                 name, values = p.only_if
                 space.add(InCondition(made[p.name], made[name], list(map(str, values))))
-        folder = Path(tempfile.mkdtemp(prefix="smac"))
+        self._folder = tempfile.TemporaryDirectory(prefix="smac")
         scenario = Scenario(
-            space, deterministic=True, n_trials=evaluations, seed=seed, output_directory=folder
+            space,
+            deterministic=True,
+            n_trials=evaluations,
+            seed=seed,
+            output_directory=Path(self._folder.name),
         )
         self._facade = HyperparameterOptimizationFacade(
             scenario, lambda config, seed=0: 0.0, logging_level=50, overwrite=True

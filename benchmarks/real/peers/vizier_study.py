@@ -16,11 +16,12 @@ from benchmarks.real.spaces import Parameter, Params
 
 
 class VizierStudy:
-    """A study of the default algorithm, which takes no seed.
+    """A study of the default algorithm, which takes no seed and no conditions: parameters that
+    depend on others are always there.
 
     Args:
         parameters: The inputs of the task.
-        seed: Seeds everything that is random.
+        seed: Not used.
         evaluations: How many the run has.
     """
 
