@@ -119,7 +119,7 @@ def _strategy(
 
 
 METHODS = {
-    OURS: _strategy(bx.algorithms.integrated_ei, "revision 3", "box"),
+    OURS: _strategy(bx.algorithms.integrated_ei, "revision 4", "box"),
     FITTED: _strategy(
         bx.algorithms.gp_bucb, "revision 1", "evaluated", kernel=bx.Fitted(), width=2.0
     ),
