@@ -41,7 +41,8 @@ class Peer:
     Args:
         entry: ``module:name`` below `benchmarks.real.peers`: a class, or what makes its objects.
         environment: A key of `REQUIREMENTS`; None for that of the library.
-        seeds: How many runs of each task.
+        seeds: How many runs of each task: fewer than five where a question takes more than two
+            seconds.
         package: Whose version decides what it asks, in the environment of the library; of the
             library itself a revision, raised when its method asks something else.
         large: How many runs of each task of many inputs.
@@ -73,16 +74,16 @@ OURS = "integrated_ei"
 PEERS = {
     OURS: Peer("library:IntegratedEI", seeds=10, package="revision 1", large=5),
     "qLogNEI": Peer("botorch_loop:BoTorchLoop", seeds=10, package="botorch", large=3),
-    "TuRBO-1": Peer("turbo:Turbo", seeds=0, package="botorch", large=5),
+    "TuRBO-1": Peer("turbo:Turbo", seeds=0, package="botorch", large=2),
     "GPSampler": Peer("optuna_samplers:gp", seeds=10, package="optuna"),
     "TPE": Peer("optuna_samplers:tpe", seeds=10, package="optuna"),
     "CMA-ES": Peer("optuna_samplers:cma_es", "cma", large=5),
     "random": Peer("optuna_samplers:random", package="optuna"),
     "Ax": Peer("ax_client:AxClient", package="ax-platform"),
-    "HEBO": Peer("hebo_optimizer:HeboOptimizer", "hebo", large=2),
+    "HEBO": Peer("hebo_optimizer:HeboOptimizer", "hebo", seeds=2, large=2),
     "SMAC": Peer("smac_facade:SmacFacade", "smac"),
     "scikit-optimize": Peer("skopt_optimizer:SkoptOptimizer", "scikit-optimize"),
-    "BayBE": Peer("baybe_campaign:BaybeCampaign", "baybe"),
+    "BayBE": Peer("baybe_campaign:BaybeCampaign", "baybe", seeds=2),
     "Vizier": Peer("vizier_study:VizierStudy", "vizier", seeds=1),
 }
 
