@@ -83,7 +83,7 @@ PEERS = {
     "HEBO": Peer("hebo_optimizer:HeboOptimizer", "hebo", seeds=2, large=2),
     "SMAC": Peer("smac_facade:SmacFacade", "smac"),
     "scikit-optimize": Peer("skopt_optimizer:SkoptOptimizer", "scikit-optimize"),
-    "BayBE": Peer("baybe_campaign:BaybeCampaign", "baybe", seeds=2),
+    "BayBE": Peer("baybe_campaign:BaybeCampaign", "baybe"),
     "Vizier": Peer("vizier_study:VizierStudy", "vizier", seeds=1),
 }
 
