@@ -41,11 +41,12 @@ class Peer:
     Args:
         entry: ``module:name`` below `benchmarks.real.peers`: a class, or what makes its objects.
         environment: A key of `REQUIREMENTS`; None for that of the library.
-        seeds: How many runs of each task: fewer than five where a question takes more than two
-            seconds.
+        seeds: How many runs of each task: two where a question takes about three seconds, one where
+            it takes about eight, none of a method for many inputs.
         package: Whose version decides what it asks, in the environment of the library; of the
             library itself a revision, raised when its method asks something else.
-        large: How many runs of each task of many inputs.
+        large: How many runs of each task of many inputs: two where a question takes more than two
+            seconds.
     """
 
     entry: str

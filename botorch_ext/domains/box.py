@@ -256,8 +256,8 @@ class Box(Immutable):
         if not self.is_plain:
             raise ValueError(
                 f"{name} must be a Box with nothing but bounds for {who}, got {self!r}: use a "
-                "method that searches such boxes, as gp_bucb does, or, where a FiniteSet will do, "
-                "choose among points of the box, as in FiniteSet(box.sample(1000, seed=0))"
+                "method that searches such boxes, as gp_bucb does, or, if this one takes a "
+                "FiniteSet, choose among points of the box: FiniteSet(box.sample(1000, seed=0))"
             )
 
     def contains(self, X: PointsLike) -> Tensor:

@@ -165,9 +165,8 @@ class Recipe:
         found = "; ".join(f"{kind}: {', '.join(at)}" for kind, at in special.items() if at)
         raise UnsearchableSpace(
             f"{self.name} searches only boxes with nothing but bounds, got a space with {found}. "
-            "Give num_points=1000 to let it choose among so many points of the space, which all "
-            "methods but breadthwise_exploration can do, or use a method that searches such "
-            "spaces, as gp_bucb and integrated_ei do"
+            "Give num_points=1000 to let it choose among 1,000 points, if it takes a FiniteSet, or "
+            "use a method that searches such spaces, as gp_bucb and integrated_ei do"
         )
 
     def _some_points(self, box: Box) -> FiniteSet:
