@@ -14,6 +14,10 @@ import sys
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the tasks need packages that the environment of a peer may not have
+    from benchmarks.real.tasks import Task
 
 _ROOT = Path(__file__).parents[2]
 _FOLDER = _ROOT / ".venv-peers"
@@ -43,6 +47,8 @@ class Peer:
         environment: A key of `REQUIREMENTS`; None for that of the library.
         seeds: How many runs of each task: two where a question takes about three seconds, one where
             it takes about eight, none of a method for many inputs.
+        choices: How many runs of each task with choices, if a question there takes more than two
+            seconds. None: as many as of the others.
         package: Whose version decides what it asks, in the environment of the library; of the
             library itself a revision, raised when its method asks something else.
         large: How many runs of each task of many inputs: two where a question takes more than two
@@ -52,12 +58,16 @@ class Peer:
     entry: str
     environment: str | None = None
     seeds: int = 5
+    choices: int | None = None
     package: str = ""
     large: int = 0
 
-    def seeds_on(self, half: str) -> int:
-        """How many runs of each task of a half."""
-        return self.large if half == "large" else self.seeds
+    def seeds_on(self, task: Task) -> int:
+        """How many runs of a task."""
+        if task.half == "large":
+            return self.large
+        has_choices = any(parameter.kind == "choice" for parameter in task.parameters)
+        return self.choices if has_choices and self.choices is not None else self.seeds
 
     @property
     def settings(self) -> str:
@@ -74,7 +84,7 @@ class Peer:
 OURS = "integrated_ei"
 PEERS = {
     OURS: Peer("library:IntegratedEI", seeds=10, package="revision 1", large=5),
-    "qLogNEI": Peer("botorch_loop:BoTorchLoop", seeds=10, package="botorch", large=3),
+    "qLogNEI": Peer("botorch_loop:BoTorchLoop", seeds=10, choices=2, package="botorch", large=3),
     "TuRBO-1": Peer("turbo:Turbo", seeds=0, package="botorch", large=2),
     "GPSampler": Peer("optuna_samplers:gp", seeds=10, package="optuna"),
     "TPE": Peer("optuna_samplers:tpe", seeds=10, package="optuna"),

@@ -65,7 +65,7 @@ def cases(methods: Sequence[str], problems: Sequence[str], first: int) -> Iterat
     for seed in range(max(PEERS[method].seeds for method in methods)):
         for problem in problems:
             for method in methods:
-                if seed < PEERS[method].seeds_on(TASKS[problem].half):
+                if seed < PEERS[method].seeds_on(TASKS[problem]):
                     yield Case(method, problem, first + seed)
 
 

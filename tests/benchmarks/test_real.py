@@ -167,6 +167,10 @@ def test_cases_are_balanced():
         range(5, 5 + PEERS["HEBO"].seeds)
     )
     assert some[0].seed == some[1].seed == 5
+    counts = {
+        task: len(list(cases(["qLogNEI"], [task], 0))) for task in ("spring", "network on digits")
+    }
+    assert counts == {"spring": 10, "network on digits": 2}  # which has a choice
 
 
 def test_functions_of_many_inputs_have_their_minimum_where_it_should_be():
