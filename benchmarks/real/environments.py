@@ -53,6 +53,7 @@ class Peer:
             library itself a revision, raised when its method asks something else.
         large: How many runs of each task of many inputs: two where a question takes more than two
             seconds.
+        large_package: As ``package``, for the tasks of many inputs. Empty: the same.
     """
 
     entry: str
@@ -61,6 +62,7 @@ class Peer:
     choices: int | None = None
     package: str = ""
     large: int = 0
+    large_package: str = ""
 
     def seeds_on(self, task: Task) -> int:
         """How many runs of a task."""
@@ -69,11 +71,12 @@ class Peer:
         has_choices = any(parameter.kind == "choice" for parameter in task.parameters)
         return self.choices if has_choices and self.choices is not None else self.seeds
 
-    @property
-    def settings(self) -> str:
-        """What decides its answers. Rows of other settings are stale."""
+    def settings_on(self, task: Task) -> str:
+        """What decides its answers to a task. Rows of other settings are stale."""
         adapter = Path(__file__).parent / "peers" / f"{self.entry.split(':')[0]}.py"
-        version = self.package
+        version = (
+            self.large_package if self.large_package and task.half == "large" else self.package
+        )
         if self.environment is not None:
             version = str(REQUIREMENTS[self.environment])
         elif " " not in version:
@@ -83,7 +86,13 @@ class Peer:
 
 OURS = "integrated_ei"
 PEERS = {
-    OURS: Peer("library:IntegratedEI", seeds=10, package="revision 1", large=5),
+    OURS: Peer(
+        "library:IntegratedEI",
+        seeds=10,
+        package="revision 1",
+        large=5,
+        large_package="revision 2",
+    ),
     "qLogNEI": Peer("botorch_loop:BoTorchLoop", seeds=10, choices=2, package="botorch", large=3),
     "TuRBO-1": Peer("turbo:Turbo", seeds=0, package="botorch", large=2),
     "GPSampler": Peer("optuna_samplers:gp", seeds=10, package="optuna"),

@@ -55,7 +55,7 @@ class Case:
             *self.key.values(),
             self.evaluations,
             (task.parameters, task.revision, REQUIREMENTS["tasks"]),
-            peer.settings,
+            peer.settings_on(task),
         )
         return hashlib.blake2b(repr(decides).encode(), digest_size=6).hexdigest()
 

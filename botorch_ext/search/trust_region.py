@@ -10,6 +10,8 @@ from torch import Tensor
 
 from botorch_ext.domains import Box
 
+# Boxes of more dimensions than this have many: a search for their best point stays in the region.
+MANY_DIMENSIONS = 20
 # Lengths in sides of the box (Eriksson et al. 2019). _GAINS gains in a row double the length, and
 # dim // _OF_DIMENSION failures, but at least _FEWEST_FAILURES, halve it.
 _FIRST, _SHORTEST, _LONGEST = 0.8, 0.5**7, 1.6

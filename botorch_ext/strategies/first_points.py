@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import short
-from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.search.trust_region import MANY_DIMENSIONS
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import History
@@ -20,6 +21,9 @@ _MOST = 2**20
 class FirstPoints(Immutable):
     """The first points: Sobol points of a box, or random members of a finite set; for an ask with
     actions, a random one of these.
+
+    If no number of them is given, the first of all results is that of the middle of the box where
+    the box has many dimensions, without steps and constraints: all Sobol points are far from it.
 
     Args:
         domain: The domain of the points.
@@ -41,6 +45,13 @@ class FirstPoints(Immutable):
             raise ValueError(f"num_initial must be at most {_MOST}, got {short(self.num)}")
         # Initial results may be the first points of the same seed, so the points after them follow.
         known = num_given if num is None and self.num else 0
+        self._from_middle = (
+            num is None
+            and num_given == 0
+            and isinstance(domain, Box)
+            and domain.is_filled
+            and domain.dim > MANY_DIMENSIONS
+        )
         self._points, self._rows = self._sampled(known + self.num)
 
     def include(self, history: History, id: int) -> bool:
@@ -81,4 +92,8 @@ class FirstPoints(Immutable):
         if isinstance(self._domain, FiniteSet):
             rows = self._domain.sample_indices(num_points, self._seed).tolist()
             return self._domain.points[rows], rows
-        return self._domain.sample(num_points, self._seed), None
+        points = self._domain.sample(num_points, self._seed)
+        if self._from_middle and num_points:
+            box: Any = self._domain
+            points[0] = box.from_unit(torch.full_like(points[0], 0.5))
+        return points, None

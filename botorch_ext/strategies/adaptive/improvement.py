@@ -13,7 +13,7 @@ from botorch_ext.domains.contexts import with_context
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.particles import Cloud, telling
 from botorch_ext.search.improvement import ImprovementOnSet, IntegratedImprovement
-from botorch_ext.search.trust_region import region_around, side_length
+from botorch_ext.search.trust_region import MANY_DIMENSIONS, region_around, side_length
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy
 
@@ -21,8 +21,6 @@ from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy
 _NUM_DRAWS = 8
 # The largest number of observations that the search for the next point uses.
 _MOST_ROWS = 1000
-# With more dimensions the search stays in a trust region.
-_MANY_DIMENSIONS = 20
 
 
 class ImprovementStrategy(ParticleStrategy):
@@ -91,7 +89,7 @@ class ImprovementStrategy(ParticleStrategy):
                 return own
             return ImprovementOnSet(own, of.with_pending(pending).model, at, inputs, context)
 
-        region = self._region(known) if is_large and self.domain.dim > _MANY_DIMENSIONS else None
+        region = self._region(known) if is_large and self.domain.dim > MANY_DIMENSIONS else None
         x, row, value = self._highest(improvement, points, known, context, seed, region)
         at = with_context(x, context).unsqueeze(0)
         return x, row, [*full.with_pending(pending).mean_and_std(at), value.unsqueeze(0).to(at)]

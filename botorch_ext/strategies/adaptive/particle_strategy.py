@@ -27,6 +27,7 @@ from botorch_ext.search.box import maximize_on_box
 from botorch_ext.search.objectives import evaluate
 from botorch_ext.search.particles import AverageMean
 from botorch_ext.search.screening import near_points
+from botorch_ext.search.trust_region import MANY_DIMENSIONS
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event, Trial
@@ -34,9 +35,10 @@ from botorch_ext.strategies.events import Asked, Event, Trial
 # The number of screened points near the best so far, and their distances in sides of the box.
 _NUM_NEAR, _NEAR = 256, (0.02, 0.05, 0.1, 0.2)
 _NUM_BEST = 5
-# Beyond these numbers a search is brief: with fewer screened points, fewer ascents and another
-# tolerance. Half of the points near the best differ from it in about ``_NUM_COLUMNS`` coordinates.
-_MANY_DIMENSIONS, _MANY_OBSERVATIONS = 20, 100
+# With many dimensions, or more observations than this, a search is brief: with fewer screened
+# points, fewer ascents and another tolerance. Half of the points near the best differ from it in
+# about ``_NUM_COLUMNS`` coordinates.
+_MANY_OBSERVATIONS = 100
 _BRIEF, _BRIEF_TOLERANCE, _NUM_COLUMNS = (128, 10), 1e-6, 10
 # The largest number of candidates that all models evaluate; of more candidates, those that a few
 # models rank highest.
@@ -63,7 +65,8 @@ class ParticleStrategy(Strategy):
         seed: The seed of the particles, of the search and of the first points.
         initial: Observations from before the study, as for `Strategy`.
         num_initial: The number of Sobol points that are asked first. None: as many as it takes for
-            8 results, with initial and attached ones counted.
+            8 results, with initial and attached ones counted; in a box of more than 20 dimensions,
+            without steps and constraints, its middle takes the place of the first Sobol point.
         context_domain: The contexts, as for `Strategy`. None: no contexts.
 
     Raises:
@@ -293,7 +296,7 @@ class ParticleStrategy(Strategy):
     def _is_large(self, ensemble: Ensemble) -> bool:
         """Whether there are so many dimensions or observations that a search must be brief."""
         n = ensemble.num_observations
-        return n > _MANY_OBSERVATIONS or (n > 0 and self.domain.dim > _MANY_DIMENSIONS)
+        return n > _MANY_OBSERVATIONS or (n > 0 and self.domain.dim > MANY_DIMENSIONS)
 
     @property
     def _budget(self) -> tuple[int, int]:
