@@ -50,8 +50,7 @@ def integrated_ei(
             (or ``n x 1``). None: no observations.
         num_initial: The number of Sobol points that are asked first. None: as many as it takes for
             8 results, with those in ``initial`` and attached ones counted; in a box of more than
-            20 dimensions, without steps and constraints, its middle takes the place of the first
-            Sobol point.
+            20 dimensions, without steps and constraints, they lie in the middle half of each side.
         context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
             then needs a context, and ``initial`` has joint rows (the action, then the context).
             None: no contexts.

@@ -22,8 +22,8 @@ class FirstPoints(Immutable):
     """The first points: Sobol points of a box, or random members of a finite set; for an ask with
     actions, a random one of these.
 
-    If no number of them is given, the first of all results is that of the middle of the box where
-    the box has many dimensions, without steps and constraints: all Sobol points are far from it.
+    If no number of them is given, they lie in the middle half of each side of a box that has many
+    dimensions, without steps and constraints: elsewhere all of them are far from any maximum.
 
     Args:
         domain: The domain of the points.
@@ -45,9 +45,8 @@ class FirstPoints(Immutable):
             raise ValueError(f"num_initial must be at most {_MOST}, got {short(self.num)}")
         # Initial results may be the first points of the same seed, so the points after them follow.
         known = num_given if num is None and self.num else 0
-        self._from_middle = (
+        self._is_central = (
             num is None
-            and num_given == 0
             and isinstance(domain, Box)
             and domain.is_filled
             and domain.dim > MANY_DIMENSIONS
@@ -93,7 +92,7 @@ class FirstPoints(Immutable):
             rows = self._domain.sample_indices(num_points, self._seed).tolist()
             return self._domain.points[rows], rows
         points = self._domain.sample(num_points, self._seed)
-        if self._from_middle and num_points:
+        if self._is_central:
             box: Any = self._domain
-            points[0] = box.from_unit(torch.full_like(points[0], 0.5))
+            points = box.from_unit(0.25 + box.to_unit(points) / 2)
         return points, None

@@ -118,23 +118,22 @@ def test_first_points_go_on_where_those_that_are_known_left_off():
     assert len({trial.info["index"] for trial in [known, *on_set.ask(7)]}) == 8
 
 
-def test_the_first_point_of_many_inputs_is_the_middle_of_the_box():
+def test_first_points_of_many_inputs_lie_in_the_middle_half_of_each_side():
     def first(box, **options):
-        return [trial.x for trial in bx.algorithms.integrated_ei(box, FEW, **options).ask(2)]
+        trials = bx.algorithms.integrated_ei(box, FEW, **options).ask(3)
+        return torch.stack([trial.x for trial in trials])
 
     wide = bx.Box([[1.0] * 21, [100.0] * 21], log=[0])
-    middle = torch.tensor([10.0, *([50.5] * 20)], dtype=torch.float64)
-    plain = wide.sample(2, 0)
-    points = first(wide)
-    assert_close(points[0], middle)
-    assert torch.equal(points[1], plain[1])
-    assert torch.equal(first(wide, num_initial=2)[0], plain[0])
-    initial = (wide.sample(1, 9), torch.ones(1, dtype=torch.float64))
-    assert torch.equal(first(wide, initial=initial)[0], plain[1])
+    U = wide.to_unit(wide.sample(4, 0))  # Sobol points
+    central = (U + 0.5) / 2
+    assert_close(wide.to_unit(first(wide)), central[:3])
+    X = wide.sample(1, 9)
+    assert_close(wide.to_unit(first(wide, initial=(X, X[:, 0]))), central[1:])
+    assert_close(wide.to_unit(first(wide, num_initial=3)), U[:3])
     narrow = bx.Box([[1.0] * 20, [100.0] * 20])
-    assert torch.equal(first(narrow)[0], narrow.sample(1, 0)[0])
-    whole = bx.Box([[1.0] * 21, [100.0] * 21], integer=[0])  # its middle may not belong to it
-    assert torch.equal(first(whole)[0], whole.sample(1, 0)[0])
+    whole = bx.Box([[1.0] * 21, [100.0] * 21], integer=[0])
+    for box in (narrow, whole):
+        assert torch.equal(first(box), box.sample(3, 0))
 
 
 def test_a_trial_that_was_given_up_stands_for_no_first_point():
