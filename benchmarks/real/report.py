@@ -71,13 +71,14 @@ def _introduction() -> str:
         "mean, among the packages that have at least one run of each task; where inputs are not "
         "many, of those that are to have five. Runs on tasks of many inputs end early where "
         "they take too many seconds. "
-        "Seconds are of one core, for a question with its answer, over a whole run."
+        "Seconds are of one core, for a question with its answer, over a whole run, and the mean "
+        "over tasks."
     )
 
 
 @lru_cache
 def best_known() -> dict[str, float]:
-    """The least loss without noise that a long search found, by task."""
+    """The least loss without noise that a long search found, or an earlier run, by task."""
     return json.loads(BEST_KNOWN.read_text()) if BEST_KNOWN.exists() else {}
 
 
@@ -145,7 +146,10 @@ def _peer_rows(rows: Sequence[Row], regrets: Regrets, half: Half) -> list[Row]:
             None if peer == OURS else difference(regrets, peer, keep)
             for keep in (lambda task: True, is_float)
         ]
-        seconds = statistics.fmean(statistics.fmean(row["seconds"]) for row in own)
+        of_tasks: dict[str, list[float]] = defaultdict(list)
+        for row in own:
+            of_tasks[row["problem"]].append(statistics.fmean(row["seconds"]))
+        seconds = statistics.fmean(map(statistics.fmean, of_tasks.values()))
         found.append(
             {
                 "package": peer,

@@ -49,8 +49,9 @@ def integrated_ei(
         initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
             (or ``n x 1``). None: no observations.
         num_initial: The number of Sobol points that are asked first. None: as many as it takes for
-            8 results, with those in ``initial`` and attached ones counted; in a box of more than
-            20 dimensions, without steps and constraints, they lie in the middle half of each side.
+            8 results, with those in ``initial`` and attached ones counted; with more than 20
+            dimensions, all continuous, and neither constraints nor contexts, they lie in the
+            middle half of each side.
         context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
             then needs a context, and ``initial`` has joint rows (the action, then the context).
             None: no contexts.

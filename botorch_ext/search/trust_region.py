@@ -10,7 +10,8 @@ from torch import Tensor
 
 from botorch_ext.domains import Box
 
-# Boxes of more dimensions than this have many: a search for their best point stays in the region.
+# Above this number of dimensions a box counts as high-dimensional: first points lie near its
+# middle, searches are brief, and the improvement is maximised in a trust region.
 MANY_DIMENSIONS = 20
 # Lengths in sides of the box (Eriksson et al. 2019). _GAINS gains in a row double the length, and
 # dim // _OF_DIMENSION failures, but at least _FEWEST_FAILURES, halve it.

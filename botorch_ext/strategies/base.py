@@ -91,7 +91,8 @@ class Strategy(NotedWarnings):
         num_initial: The number of points that are asked first, which count as steps: Sobol points
             of a box, random members of a finite set, or a random one of the ``actions`` of an ask.
             None, allowed if `least_initial` is positive: first points are asked until
-            `least_initial` results are initial, told, attached or pending.
+            `least_initial` results are initial, told, attached or pending; `starts_near_middle`
+            says where they may lie.
         context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
             then needs a context. None: no contexts.
 
@@ -119,6 +120,10 @@ class Strategy(NotedWarnings):
     takes_spaces: bool = False
     #: The number of results before the models choose; 0 if ``num_initial`` alone decides.
     least_initial: int = 0
+    #: Whether the first points of a box with more than 20 dimensions, all continuous and without
+    #: constraints, lie in the middle half of each side, if neither ``num_initial`` nor contexts are
+    #: given.
+    starts_near_middle: bool = False
     #: Whether results outside a `Box` may be attached, for the models to learn from.
     takes_outside: bool = False
     #: Why `attach` refuses results that were not asked for; None if it takes them.
@@ -180,7 +185,12 @@ class Strategy(NotedWarnings):
         self.context_space = space
         num_given = 0 if self.initial is None else len(self.initial[1])
         self._first_points = FirstPoints(
-            domain, self.seed, num_initial, self.least_initial, num_given
+            domain,
+            self.seed,
+            num_initial,
+            self.least_initial,
+            num_given,
+            near_middle=self.starts_near_middle and space is None,
         )
 
     def __repr__(self) -> str:

@@ -16,14 +16,13 @@ from botorch_ext.strategies.events import History
 
 # The largest number of first points, which are made together with the strategy.
 _MOST = 2**20
+# The share of each side in which points near the middle of a box lie.
+_SHARE = 0.5
 
 
 class FirstPoints(Immutable):
     """The first points: Sobol points of a box, or random members of a finite set; for an ask with
     actions, a random one of these.
-
-    If no number of them is given, they lie in the middle half of each side of a box that has many
-    dimensions, without steps and constraints: elsewhere all of them are far from any maximum.
 
     Args:
         domain: The domain of the points.
@@ -32,10 +31,19 @@ class FirstPoints(Immutable):
             told, attached or pending.
         least: The number of results before a model chooses.
         num_given: The number of initial results.
+        near_middle: Whether the points of a box that has many dimensions, all continuous and
+            without constraints, lie in the middle half of each side, if no number is given. They
+            are then on average a fifth nearer to a random point of the box.
     """
 
     def __init__(
-        self, domain: Domain, seed: int, num: int | None, least: int = 0, num_given: int = 0
+        self,
+        domain: Domain,
+        seed: int,
+        num: int | None,
+        least: int = 0,
+        num_given: int = 0,
+        near_middle: bool = False,
     ) -> None:
         self._domain, self._seed = domain, seed
         self._num_known = num_given if num is None else None
@@ -45,8 +53,9 @@ class FirstPoints(Immutable):
             raise ValueError(f"num_initial must be at most {_MOST}, got {short(self.num)}")
         # Initial results may be the first points of the same seed, so the points after them follow.
         known = num_given if num is None and self.num else 0
-        self._is_central = (
-            num is None
+        self._is_near_middle = (
+            near_middle
+            and num is None
             and isinstance(domain, Box)
             and domain.is_filled
             and domain.dim > MANY_DIMENSIONS
@@ -92,7 +101,7 @@ class FirstPoints(Immutable):
             rows = self._domain.sample_indices(num_points, self._seed).tolist()
             return self._domain.points[rows], rows
         points = self._domain.sample(num_points, self._seed)
-        if self._is_central:
+        if self._is_near_middle:
             box: Any = self._domain
-            points = box.from_unit(0.25 + box.to_unit(points) / 2)
+            points = box.from_unit(0.5 + _SHARE * (box.to_unit(points) - 0.5))
         return points, None

@@ -100,7 +100,8 @@ def optimize(
         initial: ``(X, Y)``, data the user already has, ``n x d`` and ``n x 1`` or ``n``, in the
             sign of the objective. ``X`` may be a list of dicts of values by name.
         num_initial: How many Sobol points are evaluated first. None means 8, less the results in
-            ``initial``.
+            ``initial``; with more than 20 inputs, all continuous and without constraints, they lie
+            in the middle half of each side.
         particles: How hyperparameter samples are drawn; ``Particles()`` if None.
         seed: The seed of everything random except the objective; 0 if None.
         executor: Any `concurrent.futures.Executor`, or a function that makes one; None evaluates in

@@ -173,6 +173,14 @@ def test_cases_are_balanced():
     assert counts == {"spring": 10, "network on digits": 2}  # which has a choice
 
 
+def test_the_library_has_a_revision_of_its_own_for_many_inputs(monkeypatch):
+    large = next(name for name, task in TASKS.items() if task.half == "large")
+    before = [Case(OURS, task, 0).digest for task in ("spring", large)]
+    monkeypatch.setitem(PEERS, OURS, replace(PEERS[OURS], large_package="revision 99"))
+    after = [Case(OURS, task, 0).digest for task in ("spring", large)]
+    assert before[0] == after[0] and before[1] != after[1]
+
+
 def test_functions_of_many_inputs_have_their_minimum_where_it_should_be():
     assert ackley([0.0] * 7) == pytest.approx(0, abs=1e-12)
     assert levy([0.0] * 7) == pytest.approx(0, abs=1e-12)

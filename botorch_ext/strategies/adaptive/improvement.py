@@ -33,9 +33,11 @@ class ImprovementStrategy(ParticleStrategy):
     of the values at the evaluated and pending points. If the points to choose from are listed, a
     point may be asked again, and the gain from another observation of it counts too.
 
-    In a box of more than 20 dimensions the next point lies in a trust region, a smaller box around
-    the point with the largest posterior mean. With more than 1,000 observations the improvement
-    uses a thousand of them. Source of the trust region: Eriksson et al. 2019.
+    In a box of more than 20 dimensions, all continuous and without constraints, the first points
+    lie in the middle half of each side, and the next ones in a trust region, a smaller box around
+    the point with the largest posterior mean; neither holds with contexts. With more than 1,000
+    observations the improvement uses a thousand of them. Source of the trust region: Eriksson et
+    al. 2019.
 
     The arguments are those of `ParticleStrategy`, and so are the errors. ``info`` of a trial has
     its ``particles`` and ``index``, and
@@ -57,6 +59,7 @@ class ImprovementStrategy(ParticleStrategy):
 
     _numbers = ("mean", "std", "log_improvement")
     bends = True
+    starts_near_middle = True
     takes_outside = True
 
     def _choose(

@@ -65,8 +65,7 @@ class ParticleStrategy(Strategy):
         seed: The seed of the particles, of the search and of the first points.
         initial: Observations from before the study, as for `Strategy`.
         num_initial: The number of Sobol points that are asked first. None: as many as it takes for
-            8 results, with initial and attached ones counted; in a box of more than 20 dimensions,
-            without steps and constraints, they lie in the middle half of each side.
+            8 results, with initial and attached ones counted.
         context_domain: The contexts, as for `Strategy`. None: no contexts.
 
     Raises:

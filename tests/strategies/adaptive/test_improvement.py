@@ -123,17 +123,35 @@ def test_first_points_of_many_inputs_lie_in_the_middle_half_of_each_side():
         trials = bx.algorithms.integrated_ei(box, FEW, **options).ask(3)
         return torch.stack([trial.x for trial in trials])
 
-    wide = bx.Box([[1.0] * 21, [100.0] * 21], log=[0])
+    wide = bx.Box([(1.0, 100.0), *([(0.0, 8.0)] * 20)], log=[0])
     U = wide.to_unit(wide.sample(4, 0))  # Sobol points
+    eight = torch.stack([trial.x for trial in bx.algorithms.integrated_ei(wide, FEW).ask(8)])
+    assert (eight[:, 0] >= 10**0.5).all() and (eight[:, 0] <= 10**1.5).all()
+    assert (eight[:, 1:] >= 2).all() and (eight[:, 1:] <= 6).all()
     central = (U + 0.5) / 2
     assert_close(wide.to_unit(first(wide)), central[:3])
     X = wide.sample(1, 9)
     assert_close(wide.to_unit(first(wide, initial=(X, X[:, 0]))), central[1:])
     assert_close(wide.to_unit(first(wide, num_initial=3)), U[:3])
-    narrow = bx.Box([[1.0] * 20, [100.0] * 20])
-    whole = bx.Box([[1.0] * 21, [100.0] * 21], integer=[0])
-    for box in (narrow, whole):
-        assert torch.equal(first(box), box.sample(3, 0))
+    # A study of an earlier version asked Sobol points of the whole box, and goes on.
+    earlier = bx.algorithms.integrated_ei(wide, FEW, num_initial=8)
+    trials = earlier.ask(3)
+    goes_on = bx.algorithms.integrated_ei(wide, FEW)
+    goes_on.replay(earlier.events)
+    assert_close(wide.to_unit(goes_on.ask().x), central[3])
+    assert torch.equal(goes_on.history.trials[0].x, trials[0].x)
+
+
+def test_first_points_of_other_boxes_lie_anywhere():
+    ends = [[1.0] * 21, [100.0] * 21]
+    narrow, whole = bx.Box([end[:20] for end in ends]), bx.Box(ends, integer=[0])
+    constrained = bx.Box(ends, constraints=([[1.0] * 21], [2000.0]))
+    for box in (narrow, whole, constrained):
+        trials = bx.algorithms.integrated_ei(box, FEW).ask(3)
+        assert torch.equal(torch.stack([trial.x for trial in trials]), box.sample(3, 0))
+    wide = bx.Box(ends)
+    in_contexts = bx.algorithms.integrated_ei(wide, FEW, context_domain=1)
+    assert torch.equal(in_contexts.ask(context=[0.5]).x, wide.sample(1, 0)[0])
 
 
 def test_a_trial_that_was_given_up_stands_for_no_first_point():
