@@ -1,6 +1,6 @@
 """Tasks of many inputs with many evaluations. They are a half of their own, played by the peers
-that are made for them. The default was developed on other functions, but its first points were changed
-after its first runs on these tasks.
+that are made for them. The default was developed on other functions, but its first points were
+changed after its first runs on these tasks.
 
 Four functions, whose optima are not in the centre: Rosenbrock's (BBOB f8), Ackley's, Levy's, and
 Hartmann's of six of 50 inputs. Two tasks of learners, on data of which all inputs are kept: a Lasso
