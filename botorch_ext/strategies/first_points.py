@@ -9,7 +9,7 @@ from torch import Tensor
 
 from botorch_ext.checks import short
 from botorch_ext.domains import Box, Domain, FiniteSet
-from botorch_ext.search.trust_region import MANY_DIMENSIONS
+from botorch_ext.search.trust_region import MANY_DIMENSIONS, region_around
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import History
@@ -45,7 +45,17 @@ class FirstPoints(Immutable):
         num_given: int = 0,
         near_middle: bool = False,
     ) -> None:
-        self._domain, self._seed = domain, seed
+        self._seed = seed
+        self._domain = domain
+        if (
+            near_middle
+            and num is None
+            and isinstance(domain, Box)
+            and domain.is_filled
+            and domain.dim > MANY_DIMENSIONS
+        ):
+            middle = domain.from_unit(torch.full_like(domain.lower, 0.5))
+            self._domain = region_around(middle, _SHARE, domain)
         self._num_known = num_given if num is None else None
         #: The number of first points if no result is attached and no trial abandoned.
         self.num = max(least - num_given, 0) if num is None else num
@@ -53,13 +63,6 @@ class FirstPoints(Immutable):
             raise ValueError(f"num_initial must be at most {_MOST}, got {short(self.num)}")
         # Initial results may be the first points of the same seed, so the points after them follow.
         known = num_given if num is None and self.num else 0
-        self._is_near_middle = (
-            near_middle
-            and num is None
-            and isinstance(domain, Box)
-            and domain.is_filled
-            and domain.dim > MANY_DIMENSIONS
-        )
         self._points, self._rows = self._sampled(known + self.num)
 
     def include(self, history: History, id: int) -> bool:
@@ -100,8 +103,4 @@ class FirstPoints(Immutable):
         if isinstance(self._domain, FiniteSet):
             rows = self._domain.sample_indices(num_points, self._seed).tolist()
             return self._domain.points[rows], rows
-        points = self._domain.sample(num_points, self._seed)
-        if self._is_near_middle:
-            box: Any = self._domain
-            points = box.from_unit(0.5 + _SHARE * (box.to_unit(points) - 0.5))
-        return points, None
+        return self._domain.sample(num_points, self._seed), None
