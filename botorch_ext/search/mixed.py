@@ -70,7 +70,7 @@ class MixedSearch:
         least = _LEAST_LEAD * (self._values.max() - self._values.min())
         for _ in range(_MAX_TURNS if self._box.stepped and self._continuous else 0):
             rivals = self._neighbours(x)[0]
-            values = evaluate(self._objective, rivals)
+            values = self._at_distinct(rivals)
             rows = highest_first(values, _NUM_RIVALS)
             ends = self._climbed(rivals[rows], values[rows], num_sliding=_RIVALS_SLIDING)
             rival, value = _highest(*ends)
@@ -179,7 +179,7 @@ class MixedSearch:
         X, f, rows = X.clone(), f.clone(), torch.arange(len(X), device=X.device)
         for _ in range(_MAX_STEPS):
             near = self._neighbours(X[rows])  # k x s x d
-            values = evaluate(self._objective, near.flatten(0, 1)).view(near.shape[:2])
+            values = self._at_distinct(near.flatten(0, 1)).view(near.shape[:2])
             height, which = values.max(dim=-1)
             better = height > f[rows]
             near = near[torch.arange(len(rows), device=X.device), which]
@@ -188,6 +188,11 @@ class MixedSearch:
                 break
             X[rows], f[rows] = near[better], height[better]
         return X, f
+
+    def _at_distinct(self, X: Tensor) -> Tensor:
+        """The values at ``n x d`` neighbours. At the ends of a range a third of them are equal."""
+        distinct, which = torch.unique(X, dim=0, return_inverse=True)
+        return evaluate(self._objective, distinct)[which]
 
     def _neighbours(self, X: Tensor) -> Tensor:
         """The neighbours of points, ``k x s x d``: with one number changed by steps, two numbers
