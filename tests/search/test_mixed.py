@@ -252,6 +252,26 @@ def test_a_step_that_pays_after_a_climb_alone_is_taken():
     assert float(value) == pytest.approx(0, abs=1e-6)
 
 
+def test_each_neighbour_is_evaluated_once():
+    # At the corner of a box of small numbers, many neighbours are equal.
+    box = bx.Box([(0, 1)] * 4 + [(0.0, 1.0)], integer=[0, 1, 2, 3])
+    seen = []
+
+    def descending(X):
+        if not X.requires_grad:
+            seen.append(X)
+        return -X.sum(dim=-1)
+
+    start = torch.zeros(1, 5, dtype=torch.float64)
+    search = MixedSearch(FunctionObjective(descending), box, torch.tensor([-5.0, 0.0]), 1e-6)
+    x, value = search._stepped(start, start.sum(dim=-1))
+    assert torch.equal(x, start)
+    assert float(value) == 0
+    # The point itself, four with one step and six with two.
+    (near,) = seen
+    assert len(near) == 11
+
+
 @pytest.mark.parametrize("name", ["whole number", "sum", "chemistry", "counts", "logarithm"])
 def test_the_same_seed_gives_the_same_point_and_leaves_random_numbers_alone(name):
     box = space(name)
