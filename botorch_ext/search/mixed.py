@@ -190,7 +190,7 @@ class MixedSearch:
         return X, f
 
     def _at_distinct(self, X: Tensor) -> Tensor:
-        """The values at ``n x d`` neighbours. At the ends of a range a third of them are equal."""
+        """The ``n`` values at ``n x d`` neighbours. Many are equal near the ends of ranges."""
         distinct, which = torch.unique(X, dim=0, return_inverse=True)
         return evaluate(self._objective, distinct)[which]
 
