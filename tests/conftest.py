@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 from benchmarks.common.pretend_cuda import PretendCUDA
 from tests.helpers import devices
@@ -14,6 +15,16 @@ pytest.register_assert_rewrite("botorch_ext.testing")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # A study asks with one thread where that is faster; more threads round differently.
 torch.set_num_threads(1)
+# The same examples everywhere and each time; none is kept in a folder.
+settings.register_profile(
+    "tests",
+    derandomize=True,
+    max_examples=25,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("tests")
 
 
 @pytest.fixture(params=devices())

@@ -1,4 +1,4 @@
-"""What the tests share: tolerances, nearness, pairwise grids, and the devices to run on."""
+"""What the tests share: kernels, numbers, tolerances, pairwise grids, and the devices to run on."""
 
 from collections.abc import Iterable
 from itertools import combinations, product
@@ -6,9 +6,46 @@ from typing import Any
 
 import pytest
 import torch
+from gpytorch.kernels import MaternKernel, RBFKernel
+from torch import Tensor
 
 # Machine epsilon times a condition number of about 1e7 in float64, 1e4 in float32.
 _TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-3}
+
+
+def rbf(*lengthscales: float, **more: Any) -> RBFKernel:
+    """An RBF kernel in float64; one lengthscale serves all columns.
+
+    Args:
+        *lengthscales: One for all columns, or one for each.
+        **more: Arguments of the kernel, such as ``active_dims``.
+    """
+    return _scaled(RBFKernel, lengthscales, more)
+
+
+def matern(*lengthscales: float, nu: float = 2.5, **more: Any) -> MaternKernel:
+    """A Matern kernel in float64; see `rbf`."""
+    return _scaled(MaternKernel, lengthscales, {"nu": nu, **more})
+
+
+def _scaled(kind: type, lengthscales: tuple[float, ...], more: dict[str, Any]) -> Any:
+    columns = len(lengthscales) if len(lengthscales) > 1 else None
+    kernel = kind(ard_num_dims=columns, **more).double()
+    kernel.lengthscale = torch.tensor(lengthscales, dtype=torch.float64)
+    return kernel
+
+
+def drawn(*shape: int, seed: int = 0, low: float = 0.0, high: float = 1.0) -> Tensor:
+    """Numbers that are drawn uniformly between two ends, in float64 on the CPU.
+
+    Args:
+        *shape: The shape of the tensor.
+        seed: The same numbers for the same seed.
+        low: The lower end.
+        high: The upper end.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    return low + (high - low) * torch.rand(shape, generator=generator, dtype=torch.float64)
 
 
 def tolerance(dtype: torch.dtype) -> dict[str, float]:
