@@ -14,7 +14,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 pyth
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install demo quick test test-slow test-all test-minimum lint format types notebooks docs wheel-check benchmarks-smoke gpu check clean
+.PHONY: help install demo quick test test-slow test-all test-minimum test-numerics lint format types notebooks docs wheel-check benchmarks-smoke gpu check clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1 | /p' Makefile | awk -F'[|]' '{ printf "  make %-18s%s\n", $$1, $$2 }'
@@ -54,9 +54,14 @@ test: $(VENV)/.installed-dev ## Run the tests, without the slow ones.
 test-slow: $(VENV)/.installed-dev ## Run the slow tests.
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PROCESSES) -m slow $(PYTEST_ARGS)
 
-# In one run, as each process collects all tests first, which takes it some ten seconds.
+# In one run, as each process collects all tests first. SETTING=plain runs them in a setting of
+# tests/numerics.py.
 test-all: $(VENV)/.installed-dev ## Run all tests.
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_PROCESSES) $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m $(if $(SETTING),tests.numerics $(SETTING) --,pytest) \
+	    $(IN_PROCESSES) $(PYTEST_ARGS)
+
+test-numerics: $(VENV)/.installed-dev ## Run the tests with the rounding of other processors.
+	$(BIN)/python -m tests.numerics -- $(IN_PROCESSES) -m "not slow" $(PYTEST_ARGS)
 
 # The oldest versions that pyproject.toml allows, in an environment of their own.
 test-minimum: | $(BIN)/python ## Run the tests with the oldest versions of what the package needs.

@@ -1,0 +1,90 @@
+"""The tests as other processors would compute: `python -m tests.numerics [SETTING ...] [-- ...]`.
+
+Torch, MKL and OpenBLAS choose their instructions by the processor, and each choice rounds the last
+digits in another way. Environment variables make this processor choose as another one would. The
+settings are those that are named, or all; what comes after ``--`` goes to pytest. A setting whose
+instructions this processor lacks is skipped, and the last lines say so.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+#: For each setting the flag that the processor must have, and the environment variables. MKL obeys
+#: MKL_CBWR on processors of all makes, and MKL_ENABLE_INSTRUCTIONS on those of Intel alone.
+SETTINGS: dict[str, tuple[str, dict[str, str]]] = {
+    "plain": (
+        "sse4_2",
+        {
+            "ATEN_CPU_CAPABILITY": "default",
+            "MKL_CBWR": "COMPATIBLE",
+            "OPENBLAS_CORETYPE": "Nehalem",
+            "OMP_NUM_THREADS": "1",
+        },
+    ),
+    "avx2": (
+        "avx2",
+        {
+            "ATEN_CPU_CAPABILITY": "avx2",
+            "MKL_CBWR": "AVX2",
+            "OPENBLAS_CORETYPE": "Haswell",
+            "OMP_NUM_THREADS": "1",
+        },
+    ),
+    "two-threads": (
+        "avx2",
+        {
+            "ATEN_CPU_CAPABILITY": "avx2",
+            "OPENBLAS_CORETYPE": "Haswell",
+            "OMP_NUM_THREADS": "2",
+        },
+    ),
+    "avx512": (
+        "avx512f",
+        {
+            "ATEN_CPU_CAPABILITY": "avx512",
+            "MKL_CBWR": "AVX512",
+            "OPENBLAS_CORETYPE": "SkylakeX",
+            "OMP_NUM_THREADS": "1",
+        },
+    ),
+}
+
+
+def processor_flags() -> set[str]:
+    """The instruction sets of this processor; empty where the system does not list them."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return set()
+    return next((set(line.split()) for line in lines if line.startswith("flags")), set())
+
+
+def main(arguments: list[str]) -> int:
+    """Run the tests in some settings; 0 if all that could run passed, and at least one could."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    names, options = arguments[:end] or list(SETTINGS), arguments[end + 1 :]
+    unknown = sorted(set(names) - set(SETTINGS))
+    if unknown:
+        sys.exit(f"settings must be among {', '.join(SETTINGS)}, got {', '.join(unknown)}")
+    flags, outcomes = processor_flags(), {}
+    for name in names:
+        flag, variables = SETTINGS[name]
+        if flag not in flags:
+            outcomes[name] = f"skipped, since this processor has no {flag}"
+            continue
+        own = " ".join(f"{key}={value}" for key, value in variables.items())
+        print(f"== {name}: {own}", flush=True)
+        command = [sys.executable, "-m", "pytest", *options]
+        code = subprocess.run(command, env=os.environ | variables).returncode
+        outcomes[name] = "passed" if code == 0 else "FAILED"
+    for name, outcome in outcomes.items():
+        print(f"numerics {name}: {outcome}")
+    return 0 if "passed" in outcomes.values() and "FAILED" not in outcomes.values() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
