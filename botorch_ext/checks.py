@@ -38,6 +38,21 @@ def short(value: Any) -> str:
     return " ".join(_SHORT.repr(value).split())
 
 
+def some_of(values: Any) -> str:
+    """A short text of numbers, for messages: all of them if they are few, otherwise the first ones
+    and their shape.
+
+    Args:
+        values: Numbers as a tensor, an array or a list.
+
+    Returns:
+        The text.
+    """
+    shape = tuple(values.shape) if hasattr(values, "shape") else (len(values),)
+    text = short(values.tolist() if hasattr(values, "tolist") else values)
+    return text if max(shape, default=0) <= _SHORT.maxlist else f"{text} of shape {shape}"
+
+
 def whole_number(
     value: Any, name: str, least: int | None = None, error: type[ValueError] = ValueError
 ) -> int:

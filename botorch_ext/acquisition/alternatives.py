@@ -12,7 +12,12 @@ from botorch.utils.transforms import is_ensemble
 from torch import Tensor
 
 from botorch_ext.acquisition.confidence_bound import evaluated_width
-from botorch_ext.acquisition.input_checks import batch_shape_of, columns_of, kind_of
+from botorch_ext.acquisition.input_checks import (
+    batch_shape_of,
+    columns_of,
+    kind_of,
+    require_one_output,
+)
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
 from botorch_ext.checks import flag
 from botorch_ext.models.candidates import CandidateModels
@@ -84,6 +89,8 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
         maximize: bool = True,
     ) -> None:
         holders, positions = _holders(models)
+        if posterior_transform is None:
+            require_one_output(holders)
         model = Alternatives(*holders)
         super().__init__(model, posterior_transform)
         self.maximize = flag(maximize, "maximize")

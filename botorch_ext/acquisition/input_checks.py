@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
@@ -59,6 +59,21 @@ def columns_of(model: Model) -> int | None:
     if hasattr(model, "input_transform") and hasattr(model, "factor"):
         return None  # a KernelGP keeps its inputs transformed
     return inputs.shape[-1] or None  # a KernelGP without data has dimension 0
+
+
+def require_one_output(models: Iterable[Model]) -> None:
+    """Raises a ValueError if one of several models of the same quantity has several outputs."""
+    for model in models:
+        if model.num_outputs > 1:
+            cure = "give a posterior_transform to one number"
+            if isinstance(model, ModelList):
+                cure = (
+                    f"if its models are of the same quantity give [*model.models], otherwise {cure}"
+                )
+            raise ValueError(
+                f"models must have one output each, got a {type(model).__name__} of "
+                f"{model.num_outputs} outputs: {cure}"
+            )
 
 
 def batch_shape_of(model: Model) -> torch.Size:

@@ -10,6 +10,7 @@ from botorch.utils.transforms import is_ensemble
 from torch import Tensor
 
 from botorch_ext.acquisition.alternatives import AlternativeBounds, Widths
+from botorch_ext.checks import some_of
 from botorch_ext.domains import checked_tensor
 from botorch_ext.models.downdate import log_evidence
 from botorch_ext.models.kernel_gp import KernelGP
@@ -34,9 +35,10 @@ class OptimisticModelUCB(AlternativeBounds):
             pending points.
 
     Raises:
-        ValueError: If there are no models; if models differ in dtype, device or input dimension; if
-            ``width`` is impossible, or is a sequence whose length is not the number of models; or
-            if it has a width object for a model that cannot have one.
+        ValueError: If there are no models; if a model has several outputs, as a `ModelList` has,
+            and there is no ``posterior_transform``; if models differ in dtype, device or input
+            dimension; if ``width`` is impossible, or is a sequence whose length is not the number
+            of models; or if it has a width object for a model that cannot have one.
 
     Example:
         >>> from botorch_ext import CandidateModels
@@ -116,7 +118,7 @@ def _checked_probabilities(values: Tensor | list[float], num_models: int) -> Ten
     ):
         raise ValueError(
             f"probabilities must be {num_models} non-negative numbers that sum to 1, "
-            f"got {values.tolist()}"
+            f"got {some_of(values)}"
         )
     return values
 

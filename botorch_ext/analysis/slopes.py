@@ -10,7 +10,7 @@ import torch
 from scipy.special import stdtrit
 from torch import Tensor
 
-from botorch_ext.checks import one_number
+from botorch_ext.checks import one_number, some_of
 from botorch_ext.domains import checked_tensor
 
 
@@ -66,7 +66,7 @@ def fitted_slope(
     if x.ndim != 1:
         raise ValueError(f"t must have one dimension, got shape {tuple(x.shape)}")
     if x.unique().numel() < 2:
-        raise ValueError(f"t must hold two different numbers at least, got {x.tolist()}")
+        raise ValueError(f"t must hold two different numbers at least, got {some_of(x)}")
     if y.ndim != 2 or y.shape[1] != len(x):
         raise ValueError(f"regret must have shape (runs, {len(x)}), got {tuple(y.shape)}")
     runs = len(y)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import some_of
 from botorch_ext.domains.points import as_floating
 
 #: Two rows as a tensor, two lists or an array; or pairs as a list of tuples.
@@ -67,14 +68,14 @@ def as_bounds(
     elif len(shape) != 2 or shape[0] != 2 or shape[1] == 0:
         raise ValueError(f"{name} must have shape (2, d), lower then upper, got {shape}: {FORMS}")
     if not bool(torch.isfinite(numbers).all()):
-        raise ValueError(f"{name} must be finite, got {numbers.tolist()}: {FORMS}")
+        raise ValueError(f"{name} must be finite, got {some_of(numbers)}: {FORMS}")
     if not bool((numbers[0] < numbers[1]).all()):
         raise ValueError(
-            f"{name} must have lower < upper in every column, got {numbers.tolist()}: {FORMS}"
+            f"{name} must have lower < upper in every column, got {some_of(numbers)}: {FORMS}"
         )
     if not bool((numbers[1] - numbers[0]).isfinite().all()):
         raise ValueError(
-            f"{name} must have upper - lower finite in every column, got {numbers.tolist()}"
+            f"{name} must have upper - lower finite in every column, got {some_of(numbers)}"
         )
     has_two_readings = numbers.shape == (2, 2) and bool((numbers[:, 0] < numbers[:, 1]).all())
     if has_two_readings and not (are_pairs or _says_rows(bounds)):

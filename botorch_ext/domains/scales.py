@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number, whole_number
+from botorch_ext.checks import one_number, some_of, whole_number
 from botorch_ext.domains.steps import TOLERANCE, Steps
 from botorch_ext.state import Immutable
 
@@ -356,10 +356,10 @@ def _codes(given: Any, name: str, limits: Tensor) -> tuple[float, ...]:
     numbers = [one_number(code, f"each of the {name}") for code in given]
     codes = sorted({*limits.new_tensor(numbers).tolist()})
     if not codes or len(codes) < len(numbers):
-        raise ValueError(f"{name} must be one or more different codes, got {numbers}")
+        raise ValueError(f"{name} must be one or more different codes, got {some_of(numbers)}")
     low, high = limits.tolist()
     if not all(math.isfinite(code) and low <= code <= high for code in codes):
-        raise ValueError(f"{name} must lie within the bounds {[low, high]}, got {numbers}")
+        raise ValueError(f"{name} must lie within the bounds {[low, high]}, got {some_of(numbers)}")
     return tuple(codes)
 
 

@@ -12,7 +12,7 @@ from gpytorch.means import ConstantMean, Mean
 from torch import Tensor
 from torch.nn import Module
 
-from botorch_ext.checks import amount, short, whole_number
+from botorch_ext.checks import amount, short, some_of, whole_number
 from botorch_ext.domains import as_points, checked_like, checked_tensor
 from botorch_ext.domains.dtypes_and_devices import checked_device, checked_dtype
 from botorch_ext.domains.points import require_finite
@@ -192,9 +192,9 @@ def checked_row_numbers(rows: Any, num_rows: int) -> list[int]:
         raise ValueError(f"rows must be positions of rows, as in [0, 2], got {short(rows)}")
     numbers = [whole_number(row, "each of rows") for row in given]
     if not all(0 <= row < num_rows for row in numbers):
-        raise ValueError(f"rows must lie in [0, {num_rows}), got {numbers}")
+        raise ValueError(f"rows must lie in [0, {num_rows}), got {some_of(numbers)}")
     if len({*numbers}) < len(numbers):
-        raise ValueError(f"rows must be different from each other, got {numbers}")
+        raise ValueError(f"rows must be different from each other, got {some_of(numbers)}")
     return numbers
 
 

@@ -11,7 +11,7 @@ import torch
 from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
 from torch import Tensor
 
-from botorch_ext.checks import one_number, short, whole_number
+from botorch_ext.checks import one_number, short, some_of, whole_number
 from botorch_ext.domains import checked_tensor
 from botorch_ext.kernels.structure import part_with_lengthscale, with_lengthscale
 from botorch_ext.models.checks import PriorMean
@@ -41,7 +41,7 @@ def checked_positive(
     if tensor.ndim not in (1, 2) or not len(tensor):
         raise ValueError(f"{name} must be at least one number, got shape {tuple(tensor.shape)}")
     if not bool((torch.isfinite(tensor) & (tensor > 0)).all()):
-        raise ValueError(f"{name} must be positive and finite, got {tensor.tolist()}")
+        raise ValueError(f"{name} must be positive and finite, got {some_of(tensor)}")
     return tensor
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import short
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.problems.base import Problem, best_of, global_maximum, pointwise
 
@@ -180,7 +181,7 @@ def tabulated(domain: FiniteSet, values: Tensor | Sequence[float]) -> Perturbati
     if table.shape != (domain.num_points,) or not bool(torch.isfinite(table).all()):
         raise ValueError(
             f"values must be {domain.num_points} finite numbers, one for each point of the set, "
-            f"got shape {tuple(table.shape)}: {table.tolist()}"
+            f"got shape {tuple(table.shape)}: {short(table.tolist())}"
         )
     return _Table(domain, table)
 
