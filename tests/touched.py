@@ -23,7 +23,7 @@ def paths_of_tests(paths: Iterable[str]) -> list[str]:
 
 def _paths_of_tests(path: Path) -> list[Path]:
     if path.parts[:2] == ("tests", "wrong_calls"):
-        return [Path("tests/test_wrong_calls.py")]
+        return [Path("tests/wrong_calls")]
     if path.parts[0] == "tests":
         if path.name.startswith("test_"):
             return [path] if (ROOT / path).exists() else []
@@ -37,6 +37,8 @@ def _paths_of_tests(path: Path) -> list[Path]:
     if path.name == "__init__.py":
         return [Path("tests/test_layering.py"), Path("tests/test_names_in_words.py")]
     below = Path(*path.parts[1:])
+    if below.parts[0] == "integrations":
+        return [Path("tests/hosts")]
     alone = Path("tests", below.parent, f"test_{below.stem}.py")
     if (ROOT / alone).exists():
         return [alone]

@@ -20,7 +20,7 @@ from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.constructor_arguments import Arguments
-from botorch_ext.widths import Width
+from botorch_ext.widths import Width, check_delta
 
 _Parameters = ParamSpec("_Parameters")
 _Strategy = TypeVar("_Strategy", bound=Strategy)
@@ -137,7 +137,8 @@ def published_width(
         delta: The failure probability.
 
     Raises:
-        ValueError: If ``width`` is None, and ``rkhs_bound`` or ``noise_std`` is None too.
+        ValueError: If ``width`` is None, and ``rkhs_bound`` or ``noise_std`` is None too, or
+            ``delta`` is not in (0, 1).
     """
     if width is not None:
         return width
@@ -145,7 +146,7 @@ def published_width(
         numbers = {"rkhs_bound": rkhs_bound, "noise_std": noise_std}
         missing = " and ".join(key for key, value in numbers.items() if value is None)
         raise ValueError(f"{name}(): {missing} must be given unless width is, got None")
-    return published(rkhs_bound, noise_std, delta)
+    return published(rkhs_bound, noise_std, check_delta(delta))  # a share of it may be possible
 
 
 def make_model(

@@ -11,7 +11,7 @@ from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.strategies.fixed_design.certified import CertifiedElimination, Free
 from botorch_ext.strategies.fixed_design.certified_rounds import Buy
 from botorch_ext.strategies.fixed_design.progress import Schedule
-from botorch_ext.widths import FixedDesign, FixedDesignNet, SelfNormalized, Width, check_delta
+from botorch_ext.widths import FixedDesign, FixedDesignNet, SelfNormalized, Width
 
 
 @checked_names
@@ -117,7 +117,6 @@ def certified_bucb(
     model = make_model(domain, kernel, noise_variance, None)
 
     def published(rkhs_bound: float, noise_std: float, delta: float) -> tuple[Width, Width]:
-        check_delta(delta)  # half of it may be possible
         told = SelfNormalized(rkhs_bound, noise_std, delta / 2)
         num_rounds = Schedule(rounds_of, share).num_rounds
         numbers = rkhs_bound, noise_std, delta / 2

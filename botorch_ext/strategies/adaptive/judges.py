@@ -196,7 +196,7 @@ def finite_evidence(standing: Standing) -> Tensor:
 def require_lengthscales(models: Models) -> Tensor:
     """The lengthscales of models that differ in one lengthscale; raises a ValueError for others."""
     scales = getattr(models, "lengthscales_of", None)
-    if scales is None:
+    if not isinstance(scales, Tensor):
         raise ValueError(
             "models must be told apart by one lengthscale each, such as "
             "CandidateModels.lengthscales or CandidateModels.growing make them"

@@ -1,14 +1,13 @@
-"""What the tests of Ax share: experiments, and strategies that are asked by hand."""
+"""Experiments of Ax for the tests, and the adapter of the machine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
 from ax.adapter.registry import Generators
 from ax.api.client import Client
 from ax.api.configs import ChoiceParameterConfig, RangeParameterConfig, StorageConfig
@@ -19,18 +18,19 @@ from ax.core.optimization_config import OptimizationConfig
 from ax.core.parameter import ParameterType, RangeParameter
 from ax.core.parameter_constraint import ParameterConstraint
 from ax.core.search_space import SearchSpace
+from ax.exceptions.core import DataRequiredError
+from ax.exceptions.generation_strategy import GenerationStrategyCompleted
 from ax.generation_strategy.generation_node import GenerationNode
 from ax.generation_strategy.generation_strategy import GenerationStrategy
 from ax.generation_strategy.generator_spec import GeneratorSpec
 from ax.storage.sqa_store.db import create_all_tables, get_engine, init_engine_and_session_factory
-from gpytorch.kernels import MaternKernel
 
-import botorch_ext as bx
 from botorch_ext import acquisition
-from botorch_ext.domains.space import Space
 from botorch_ext.integrations.ax import generation_strategy
-from botorch_ext.integrations.ax_space import AxSpace
+from botorch_ext.integrations.recipes import Recipe
 from botorch_ext.strategies import Strategy
+from tests.helpers import matern
+from tests.hosts.machine import Values
 
 Parameters = Mapping[str, Any]
 
@@ -59,30 +59,14 @@ MIXED = (
 )
 
 
-def kernel() -> MaternKernel:
-    made = MaternKernel(nu=2.5, ard_num_dims=2).double()
-    made.lengthscale = torch.tensor([1.3, 7.1], dtype=torch.float64)
-    return made
-
-
-#: Methods with arguments; no test has more trials than the horizons.
-METHODS: dict[str, dict[str, Any]] = {
-    "gp_bucb": {"num_initial": 4},
-    "integrated_ei": {"num_initial": 4, "particles": bx.Particles(8)},
-    "certified_bucb": {
-        "kernel": kernel(),
-        "noise_variance": 0.01,
-        "horizon": 40,
-        "width": 2.0,
-        "num_initial": 2,
-    },
-    "he_gp_ucb": {
-        "models": bx.CandidateModels.lengthscales(MaternKernel(2.5), [1.0, 3.0, 9.0], 0.01),
-        "noise_std": 0.1,
-        "rkhs_bound": 3.0,
-        "num_initial": 2,
-    },
-}
+#: The space of the machine.
+NAMED = (
+    in_range("depth", 2, 9, kind="int"),
+    among("kind", "rbf", "linear", "poly", kind="str", is_ordered=False),
+    in_range("rate", 1e-3, 0.5, scaling="log"),
+)
+KERNEL = matern(1.3, 7.1)
+FIXED = {"kernel": KERNEL, "noise_variance": 0.01, "width": 2.0, "num_initial": 2}
 
 
 def cost(parameters: Parameters) -> float:
@@ -137,45 +121,6 @@ def with_acquisition(name: str, **options: Any) -> GenerationStrategy:
     return GenerationStrategy(nodes=[GenerationNode(name=name, generator_specs=[spec])])
 
 
-def kept(value: float) -> float:
-    """A value as Ax saves it."""
-    text = pd.DataFrame({"mean": [value]}).to_json()
-    return float(pd.read_json(StringIO(text))["mean"][0])
-
-
-class ByHand:
-    """A strategy that is asked and told as Ax does it: what happened is told before an ask, in the
-    order of the trials."""
-
-    def __init__(self, space: Space, strategy: Strategy, sign: float = -1.0) -> None:
-        self.space, self.strategy, self._sign = space, strategy, sign
-        self._news: dict[int, Callable[[], Any]] = {}
-
-    @classmethod
-    def of(cls, client: Client, algorithm: str, context: Any = None, **arguments: Any) -> ByHand:
-        space = AxSpace(client._experiment.search_space).chosen
-        return cls(space, getattr(bx.algorithms, algorithm)(space, **arguments))
-
-    def ask(self, num_trials: int, context: Any = None) -> list[dict[str, Any]]:
-        for id in sorted(self._news):
-            self._news[id]()
-        self._news = {}
-        trials = self.strategy.ask(num_trials, context=context)
-        return [self.space.params(trial.x) for trial in trials]
-
-    def tell(self, id: int, value: float) -> None:
-        self._news[id] = lambda: self.strategy.tell(id, self._sign * kept(value))
-
-    def abandon(self, id: int, failed: bool = False) -> None:
-        self._news[id] = lambda: self.strategy.abandon(id, failed=failed)
-
-
-def arguments_of(method: str) -> dict[str, Any]:
-    """Those of `METHODS`, with the defaults of a strategy in Ax."""
-    fitted = {"kernel": bx.Fitted(), "width": 2.0} if method == "gp_bucb" else {}
-    return fitted | METHODS[method]
-
-
 def search_space(*parameters: Any, constraints: Iterable[str] = ()) -> SearchSpace:
     return SearchSpace(list(parameters), [ParameterConstraint(each) for each in constraints])
 
@@ -192,6 +137,71 @@ def experiment(space: SearchSpace) -> Experiment:
     return made
 
 
+def kept(value: float) -> float:
+    """A value as Ax saves it, and reads it."""
+    text = pd.DataFrame({"mean": [value]}).to_json()
+    return float(pd.read_json(StringIO(text))["mean"][0])
+
+
 def parameters_of(trials: Mapping[int, Parameters]) -> list[dict[str, Any]]:
     """Of what a client gave."""
     return [dict(each) for each in trials.values()]
+
+
+def node_of(ours: Client) -> Any:
+    return ours._generation_strategy.current_node
+
+
+def values_of(ours: Client) -> list[float]:
+    """What the strategy was told, in the sign of what it maximises."""
+    return [*node_of(ours).strategy.history.values.values()]
+
+
+class InAx:
+    """An experiment of Ax, saved as JSON."""
+
+    cannot = ("late",)
+    is_immediate = False
+    minimizes = True
+
+    def __init__(self, recipe: Recipe, folder: Path) -> None:
+        self.folder = folder
+        more = {"num_points": recipe.num_points, **recipe.arguments}
+        self.client = client(NAMED, recipe.algorithm, **more)
+
+    def ask(self) -> Values | None:
+        try:
+            (values,) = self.client.get_next_trials(1).values()
+        except (DataRequiredError, GenerationStrategyCompleted):
+            return None
+        return values
+
+    def tell(self, key: int, value: float) -> None:
+        self.client.complete_trial(key, {"cost": value})
+
+    def correct(self, key: int, value: float) -> None:
+        self.client.attach_data(key, {"cost": value})
+
+    def fail(self, key: int, value: float) -> None:
+        if key % 2:
+            self.client.mark_trial_failed(key)
+        else:  # whose value is not that of a whole evaluation
+            self.client.attach_data(key, {"cost": -100.0}, progression=1)
+            self.client.mark_trial_early_stopped(key)
+
+    def give_up(self, key: int) -> bool:
+        self.client.mark_trial_abandoned(key)
+        return False
+
+    def attach(self, values: Values, value: float) -> None:
+        self.tell(self.client.attach_trial(dict(values)), value)
+
+    def kept(self, value: float) -> float:
+        return kept(value)
+
+    def resume(self) -> None:
+        self.client.save_to_json_file(str(self.folder / "lab.json"))
+        self.client = loaded("JSON", self.folder)
+
+    def strategy(self) -> Strategy:
+        return node_of(self.client).strategy

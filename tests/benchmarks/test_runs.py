@@ -1,0 +1,152 @@
+"""Rows of the benchmarks: kept through a kill, stale with their settings, played as reported."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from scipy.optimize import differential_evolution
+
+pytest.importorskip("optuna")
+
+from benchmarks.common.store import Store
+from benchmarks.insured import methods as m
+from benchmarks.insured import runs as insured
+from benchmarks.insured.__main__ import main
+from benchmarks.insured.methods import METHODS as INSURED_METHODS
+from benchmarks.insured.methods import Method
+from benchmarks.insured.tables import SETTINGS, Setting
+from benchmarks.practice.problems import problems, scale_of
+from benchmarks.real.environments import OURS as OURS_NOW
+from benchmarks.real.environments import PEERS
+from benchmarks.real.protocol import WorkerError
+from benchmarks.real.runs import Case, attempt, close_workers, worker_of
+from benchmarks.real.tasks import TASKS
+from benchmarks.real.tasks.large import ackley, hartmann, levy
+
+TREE = "one of four learners on breast cancer"
+
+
+def test_rows_survive_a_kill_and_are_stale_with_their_settings(tmp_path, monkeypatch):
+    some = [Case("TPE", "spring", seed) for seed in (0, 1, 2)]
+    store = Store(tmp_path)
+    for case in some:
+        store.add(case.key | {"digest": case.digest, "recommended": 1.0 + case.seed})
+    (path,) = tmp_path.glob("*.jsonl")
+    path.write_text(path.read_text()[:-30])  # killed within the last line
+    store.add(some[1].key | {"digest": some[1].digest, "recommended": 9.0})
+    found, stale = store.rows(some)
+    assert stale == 0 and {case.seed for case in found} == {0, 1}
+    assert found[some[0]]["recommended"] == 1.0 and found[some[1]]["recommended"] == 9.0
+    monkeypatch.setitem(TASKS, "spring", replace(TASKS["spring"], revision=99))
+    assert store.rows([Case("TPE", "spring", seed) for seed in (0, 1, 2)]) == ({}, 2)
+
+
+def test_what_decides_a_run_is_in_its_digest(monkeypatch):
+    large = next(name for name, task in TASKS.items() if task.half == "large")
+    real = [Case("TPE", "spring", 0), Case(OURS_NOW, "spring", 0), Case(OURS_NOW, large, 0)]
+    other = insured.Case("price", "d = 1", "sequential", m.INSURED, 12, 7)
+    before = [case.digest for case in (*real, other)]
+    monkeypatch.setitem(PEERS, "TPE", replace(PEERS["TPE"], package="torch"))
+    monkeypatch.setitem(PEERS, OURS_NOW, replace(PEERS[OURS_NOW], large_package="revision 99"))
+    monkeypatch.setitem(SETTINGS, "sequential", Setting(7))
+    after = [case.digest for case in (*real, other)]
+    assert [a == b for a, b in zip(after, before, strict=True)] == [False, True, False, False]
+    monkeypatch.setitem(INSURED_METHODS, m.INSURED, Method("insured_ucb", {"width": 2.0}))
+    assert other.digest not in (before[-1], after[-1])
+
+
+def test_the_best_points_are_worth_the_optimal_values():
+    at = {
+        "Goldstein-Price": [0.0, -1.0],
+        "Cosine8": [0.0] * 8,
+        "Griewank5": [0.0] * 5,
+        "Ackley10": [0.0] * 10,
+        "Levy4": [1.0] * 4,
+        "Hartmann4": [0.18739527, 0.19415153, 0.55791778, 0.26477962],
+        "Beale": [3.0, 0.5],
+        "Three-hump camel": [0.0, 0.0],
+        "DropWave": [0.0, 0.0],
+        "Schwefel2": [420.968746] * 2,
+        "Alpine3": [0.0] * 3,
+        "Powell4": [0.0] * 4,
+        "Dixon-Price4": [2.0 ** -(1 - 2.0**-i) for i in range(4)],
+        "Shekel4": [4.000747, 3.99951, 4.00075, 3.99951],
+        "Zakharov5": [0.0] * 5,
+        "Trid6": [6.0, 10.0, 12.0, 12.0, 10.0, 6.0],
+    }
+    for name, x in at.items():
+        value = float(problems()[name].function(torch.tensor([x], dtype=torch.float64)))
+        assert value == pytest.approx(scale_of(name).best, abs=1e-6 * scale_of(name).width)
+
+
+def test_functions_of_many_inputs_have_their_minimum_where_it_should_be():
+    assert ackley([0.0] * 7) == pytest.approx(0, abs=1e-12)
+    assert levy([0.0] * 7) == pytest.approx(0, abs=1e-12)
+    best = (0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.657300)
+    assert hartmann(best) == pytest.approx(0, abs=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "best"),
+    [
+        ("three-bar truss", {"outer": 0.788675, "inner": 0.408248}),
+        ("pressure vessel", {"shell": 12, "head": 6, "radius": 38.8601, "length": 221.3655}),
+        ("spring", {"wire": 0.05169, "coil": 0.35675, "turns": 11.2871}),
+        (
+            "welded beam",
+            {"weld": 0.205730, "joint": 3.470489, "height": 9.036624, "width": 0.205730},
+        ),
+        (
+            "speed reducer",
+            {
+                "b": 3.5,
+                "m": 0.7,
+                "z": 17,
+                "l1": 7.3,
+                "l2": 7.715320,
+                "d1": 3.350215,
+                "d2": 5.286654,
+            },
+        ),
+    ],
+)
+def test_designs_of_the_literature_are_the_best(name, best):
+    """Their published designs have the least loss, up to the digits that are published, and
+    violating a constraint does not pay."""
+    task = TASKS[name]
+    objective, least = task.make(), task.least
+    assert least is not None
+    assert objective.true(best) == pytest.approx(least, rel=3e-3)
+    found = differential_evolution(
+        lambda numbers: objective.true(
+            {p.name: p.value(x) for p, x in zip(task.parameters, numbers, strict=True)}
+        ),
+        [p.ends for p in task.parameters],
+        maxiter=150,
+        rng=0,
+    )
+    assert least * (1 - 1e-5) <= found.fun
+
+
+@pytest.mark.slow
+def test_a_run_is_played_by_processes_and_kept(tmp_path):
+    case = Case("TPE", TREE, seed=3, smoke=True)
+    row = attempt(case)
+    assert len(row["seen"]) == len(row["seconds"]) == case.evaluations
+    # Cross-validation without noise: the least loss seen is the one without noise.
+    assert row["observed"] == row["recommended"] == pytest.approx(min(row["seen"]), rel=1e-6)
+    assert attempt(case) | {"wall": 0, "seconds": 0} == row | {"wall": 0, "seconds": 0}
+    with pytest.raises(WorkerError, match="KeyError"):
+        worker_of("tasks").call("loss", task="none", params={}, seed=0)
+    close_workers()
+
+
+def test_it_runs_what_is_missing_and_reports(tmp_path):
+    argv = ["--smoke", "--only", "scales", "--output", str(tmp_path)]
+    main(argv)
+    lines = [path.read_text() for path in (tmp_path / "runs").glob("*.jsonl")]
+    main(argv)
+    assert lines == [path.read_text() for path in (tmp_path / "runs").glob("*.jsonl")] != []
+    text = (tmp_path / "report.md").read_text()
+    assert "wrong scales, sequential, T = 16" in text and "runs are missing" in text

@@ -1,0 +1,721 @@
+"""What is special to Ax: its spaces, contexts, batches and nodes, and what is saved of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+
+import botorch_ext as bx
+
+pytest.importorskip("ax")
+
+from ax.adapter.registry import Generators
+from ax.analysis.plotly.cross_validation import CrossValidationPlot
+from ax.api.client import Client
+from ax.api.configs import ChoiceParameterConfig
+from ax.core.data import Data
+from ax.core.observation import ObservationFeatures
+from ax.core.parameter import (
+    ChoiceParameter,
+    DerivedParameter,
+    FixedParameter,
+    ParameterType,
+    RangeParameter,
+)
+from ax.core.parameter_constraint import ParameterConstraint
+from ax.core.search_space import SearchSpace
+from ax.exceptions.core import DataRequiredError, UnsupportedError, UserInputError
+from ax.exceptions.generation_strategy import GenerationStrategyCompleted
+from ax.exceptions.storage import JSONDecodeError
+from ax.generation_strategy.generation_node import GenerationNode
+from ax.generation_strategy.generation_strategy import GenerationStrategy
+from ax.generation_strategy.generator_spec import GeneratorSpec
+from ax.generation_strategy.transition_criterion import MaxGenerationParallelism, MinTrials
+from ax.service.ax_client import AxClient, ObjectiveProperties
+from ax.storage.json_store.decoder import object_from_json
+from ax.storage.json_store.encoder import object_to_json
+from ax.storage.json_store.registry import CORE_DECODER_REGISTRY
+
+from benchmarks.studies.forks import in_a_fork, wait_for
+from botorch_ext import acquisition
+from botorch_ext.exceptions import BrokenStudyError, HostWarning, NoObservationsError
+from botorch_ext.integrations.ax import StrategyNode, allow_argument, generation_strategy
+from botorch_ext.integrations.ax_space import AxSpace
+from botorch_ext.integrations.ax_trials import RECORD
+from tests.helpers import matern
+from tests.hosts.in_ax import (
+    FIXED,
+    KERNEL,
+    MIXED,
+    PLAIN,
+    among,
+    client,
+    cost,
+    experiment,
+    in_range,
+    kept,
+    loaded,
+    node_of,
+    parameters_of,
+    ranged,
+    search_space,
+    store_of,
+    values_of,
+    with_acquisition,
+)
+
+# Ax and what it imports warn about themselves; our own warnings stay errors.
+pytestmark = pytest.mark.filterwarnings("ignore", "error::botorch_ext.exceptions.BotorchExtWarning")
+
+ROUNDS = {"kernel": KERNEL, "noise_variance": 0.01, "horizon": 6, "width": 2.0, "num_points": 50}
+
+
+def through_json(thing: Any) -> Any:
+    return object_from_json(json.loads(json.dumps(object_to_json(thing))))
+
+
+def complete(ours: Client, trials: Any, of: Any = cost) -> None:
+    for index, point in trials.items():
+        ours.complete_trial(index, {"cost": of(point)})
+
+
+def by_hand(ours: Client, **arguments: Any) -> tuple[bx.Space, bx.Strategy]:
+    space = AxSpace(ours._experiment.search_space).chosen
+    return space, bx.algorithms.gp_bucb(space, **arguments)
+
+
+# --- spaces ---------------------------------------------------------------------------------------
+
+
+def test_all_kinds_of_parameters():
+    constraints = ["time + load <= 5.5", "cycles + time <= 11"]
+    ours = client(MIXED, constraints=constraints, num_initial=4)
+    space, hand = by_hand(ours, kernel=bx.Fitted(), width=2.0, num_initial=4)
+    kinds = {"time": float, "rate": float, "cycles": int, "load": float, "solvent": str}
+    kinds |= {"stirred": bool, "size": float, "grade": str, "vessel": str}
+    for number in (4, 1):
+        for index, point in ours.get_next_trials(number).items():
+            asked = hand.ask()
+            assert ours._experiment.search_space.check_membership(point)
+            assert {name: type(value) for name, value in point.items()} == kinds
+            # Steps that are in a constraint are numbers, of which the arithmetic is Ax's.
+            assert point == space.params(asked.x) | {"load": pytest.approx(float(point["load"]))}
+            value = point["time"] + (point["solvent"] == "ether") + round(point["cycles"] / 7, 6)
+            ours.complete_trial(index, {"cost": round(value, 6)})
+        for id, value in enumerate(ours.summarize()["cost"].dropna().tolist()[:4]):
+            if number == 4:
+                hand.tell(id, -kept(value))
+
+
+def test_digits_fixed_and_computed_parameters():
+    space = search_space(
+        ranged("a", digits=2),
+        FixedParameter("b", ParameterType.FLOAT, 0.3),
+        DerivedParameter("c", ParameterType.FLOAT, "2.0 * a + 1.0"),
+        ranged("d", 1.0, 1000.0, log_scale=True, digits=0),
+        RangeParameter("e", ParameterType.INT, 1, 64, log_scale=True),
+    )
+    study, strategy = experiment(space), generation_strategy("gp_bucb", num_initial=3)
+    for _ in range(2):
+        for (run,) in strategy.gen(study, n=1, num_trials=2):
+            point = study.new_trial(run).mark_running(no_runner_required=True).arm.parameters
+            assert point["a"] == round(point["a"], 2) and point["d"] == round(point["d"])
+            assert point["b"] == 0.3 and point["c"] == pytest.approx(2 * point["a"] + 1)
+            assert list(point) == list("abcde") and type(point["e"]) is int
+    assert len({trial.arm.parameters["a"] for trial in study.trials.values()}) == 4
+    given = {"a": 0.123, "b": 0.3, "c": 1.24, "d": 1000.0 + 1e-9, "e": 3}
+    assert AxSpace(space).point_of(given) == {"a": 0.12, "b": 0.3, "d": 1000.0, "e": 3}
+    assert AxSpace(space).point_of({"d": 1001.0}) == {"d": 1001.0}
+    (run,) = strategy.gen_single_trial(study, fixed_features=ObservationFeatures({"b": 0.3})).arms
+    assert run.parameters["b"] == 0.3
+
+
+def tree_choice(name: str, dependents: dict[str, list[str]]) -> Any:
+    return ChoiceParameterConfig(
+        name=name,
+        parameter_type="str",
+        values=list(dependents),
+        is_ordered=False,
+        dependent_parameters={value: names for value, names in dependents.items() if names},
+    )
+
+
+TREE = (
+    tree_choice("model", {"linear": [], "forest": ["depth"], "boosting": ["booster"]}),
+    in_range("depth", 1, 9, kind="int"),
+    tree_choice("booster", {"gbtree": [], "dart": ["rate"]}),
+    in_range("rate", 0.1, 0.5),
+    in_range("share", 2.0, 5.0),
+)
+
+
+def of_tree(arm: Any) -> float:
+    return round(arm.get("depth", 3) / 10 + arm.get("rate", 0.0) + arm["share"], 6)
+
+
+def test_arms_of_a_tree_have_what_counts_alone():
+    ours = client(TREE, "gp_bucb", num_initial=8, seed=2)
+    space, hand = by_hand(ours, kernel=bx.Fitted(), width=2.0, num_initial=8, seed=2)
+    known = {"model": "forest", "depth": 4, "share": 3.0}
+    complete(ours, {ours.attach_trial(known): known}, of_tree)
+    hand.attach(space.point(known), -kept(of_tree(known)))
+    seen = set()
+    for _ in range(2):
+        asked = ours.get_next_trials(5)
+        assert parameters_of(asked) == [space.params(trial.x) for trial in hand.ask(5)]
+        for index, arm in asked.items():
+            more = {"forest": {"depth"}, "boosting": {"booster"}}.get(arm["model"], set())
+            more = more | ({"rate"} if arm.get("booster") == "dart" else set())
+            assert arm.keys() == {"model", "share"} | more
+            seen.add((arm["model"], arm.get("booster")))
+            hand.tell(index, -kept(of_tree(arm)))
+        complete(ours, asked, of_tree)
+    assert len(seen) == 4
+
+
+def test_a_root_that_is_fixed_and_one_that_is_disabled():
+    root = {"all": ["a", "b"]}
+    space = search_space(
+        FixedParameter("root", ParameterType.STRING, "all", dependents=root),
+        *(ranged("a", 2.0, 3.0), ranged("b")),
+        constraints=["a + b <= 2.5"],
+    )
+    (run,) = generation_strategy("gp_bucb", num_initial=1).gen(experiment(space))[0]
+    assert run.arms[0].parameters.keys() == {"root", "a", "b"}
+    assert AxSpace(space).chosen.conditions == {}
+    ours = client(num_initial=1)
+    complete(ours, ours.get_next_trials(2))
+    ours._experiment.disable_parameters_in_search_space({"y": -12.5})
+    with pytest.warns(HostWarning, match="are not used"):
+        (point,) = ours.get_next_trials(1).values()
+    assert point["y"] == -12.5
+
+
+EVEN = ChoiceParameter("c", ParameterType.FLOAT, [0.1, 0.2, 0.7], is_ordered=True, sort_values=True)
+PARENT = ChoiceParameter(
+    "kind",
+    ParameterType.STRING,
+    ["u", "v"],
+    is_ordered=False,
+    sort_values=False,
+    dependents={"u": ["a"]},
+)
+SUM = ["a + b <= 1"]
+
+
+@pytest.mark.parametrize(
+    ("space", "contexts", "message"),
+    [
+        ([ranged("a", 0.1, 0.9, logit_scale=True)], [], "'a' must not be of the kind logit_scale"),
+        ([ranged("a", is_fidelity=True, target_value=1.0)], [], "'a' must not be a fidelity"),
+        ([FixedParameter("a", ParameterType.INT, 1)], [], "two values"),
+        (search_space(ranged("a"), EVEN, constraints=["a + c <= 1"]), [], "'c' must .* even steps"),
+        (
+            SearchSpace([ranged("a"), ranged("b")], [ParameterConstraint(equality="a + b == 1")]),
+            [],
+            "constraints must be inequalities",
+        ),
+        (
+            [ranged("a"), DerivedParameter("d", ParameterType.FLOAT, "2.0 * a")],
+            ["d"],
+            r"contexts must be parameters .* not computed.*'d'",
+        ),
+        (search_space(ranged("a"), ranged("b"), constraints=SUM), ["b"], "contexts .*'b'"),
+        ([PARENT, ranged("a"), ranged("b")], ["kind"], "contexts must neither depend .*'kind'"),
+        ([PARENT, ranged("a"), ranged("b")], ["a"], "contexts must neither depend .*'a'"),
+        (search_space(PARENT, ranged("a"), ranged("b"), constraints=SUM), [], "a must have no con"),
+    ],
+)
+def test_spaces_that_no_strategy_has(space, contexts, message):
+    space = search_space(*space) if isinstance(space, list) else space
+    with pytest.raises((UnsupportedError, UserInputError), match=message):
+        AxSpace(space, contexts)
+
+
+# --- objectives and values ------------------------------------------------------------------------
+
+
+def test_maximisation_and_sums_of_metrics():
+    ours = client(objective="2*gain - loss", **FIXED)
+    space, hand = by_hand(ours, **FIXED)
+    for _ in range(2):
+        asked = ours.get_next_trials(2)
+        trials = hand.ask(2)
+        assert parameters_of(asked) == [space.params(trial.x) for trial in trials]
+        for trial, (index, point) in zip(trials, asked.items(), strict=True):
+            gain, loss = round(point["x"], 6), round(cost(point), 6)
+            ours.complete_trial(index, {"gain": gain, "loss": loss})
+            hand.tell(trial.id, 2 * kept(gain) - kept(loss))
+    assert values_of(ours) == [*hand.history.values.values()][:2]
+
+
+def test_a_trial_that_is_complete_without_a_value_still_runs():
+    ours = client(**FIXED)
+    asked = ours.get_next_trials(3)
+    complete(ours, {0: asked[0]})
+    ours.complete_trial(1, {"weight": 2.0})
+    ours.complete_trial(2)
+    with pytest.warns(HostWarning, match=r"trials \[1, 2\] are completed but have no .* cost"):
+        ours.get_next_trials(1)
+    assert node_of(ours).strategy.history.pending == [1, 2, 3]
+    ours.attach_data(2, {"cost": 0.5})
+    with pytest.warns(HostWarning, match=r"trials \[1\] are completed"):
+        ours.get_next_trials(1)
+    assert values_of(ours)[1] == -0.5
+    # Values of another objective are no data.
+    ours.configure_optimization("-waste")
+    with pytest.warns(HostWarning, match="are completed but have no value of waste"):
+        ours.get_next_trials(1)
+    assert values_of(ours) == []
+
+
+def test_small_values_are_told_as_ax_saves_them():
+    ours = client(**FIXED)
+    complete(ours, ours.get_next_trials(2), lambda point: 1.23456789e-8)
+    with pytest.warns(HostWarning, match="ten decimals, so 1.23456789e-08 of trial 0 .* 1.23e-08"):
+        ours.get_next_trials(1)
+    assert values_of(ours) == [-kept(1.23456789e-8)] * 2 == [pytest.approx(-1.23e-8)] * 2
+    ours.get_next_trials(1)  # warned once
+
+
+def test_objectives_that_no_strategy_has():
+    several = client(objective="-cost, gain")
+    with pytest.raises(UnsupportedError, match="objective must be a single one"):
+        several.get_next_trials(1)
+    constrained = client()
+    constrained.configure_optimization("-cost", outcome_constraints=["weight <= 3"])
+    with pytest.raises(UnsupportedError, match="outcome_constraints must be none"):
+        constrained.get_next_trials(1)
+
+
+def test_values_that_a_method_cannot_use_are_named():
+    ours = client(num_points=50, **FIXED)
+    for x in (2.5, 3.5):
+        complete(ours, {ours.attach_trial({"x": x, "y": -20.0}): {"x": x, "y": -20.0}})
+    with pytest.warns(HostWarning, match="values of 2 trials, 0 the first, are not used: none of"):
+        ours.get_next_trials(1)
+    ours.get_next_trials(1)
+
+
+def test_the_best_trial_by_the_model(tmp_path):
+    ours = client(**FIXED)
+    with pytest.raises(NoObservationsError, match="best needs"):
+        node_of(ours).best()
+    points = ours.get_next_trials(4)
+    complete(ours, points)
+    parameters, mean = node_of(ours).best()  # which knows what came last
+    x, negative = node_of(ours).strategy.best()
+    assert parameters in points.values() and [*parameters.values()] == x.tolist()
+    assert mean == -negative and min(map(cost, points.values())) - 0.5 < mean
+    ours.save_to_json_file(str(tmp_path / "lab.json"))
+    assert node_of(loaded("JSON", tmp_path)).best() == (parameters, mean)
+
+
+def test_predictions_are_those_of_the_model_of_ax():
+    ours = client(**FIXED)
+    (failed,) = ours.get_next_trials(1)
+    ours.mark_trial_failed(failed)
+    arm = {"x": 3.0, "y": -20.0}
+    for number in range(3):
+        if number < 2:
+            with pytest.raises(UnsupportedError, match="try running more trials"):
+                ours.predict([arm])
+        complete(ours, ours.get_next_trials(1))
+    (card,) = client().compute_analyses([CrossValidationPlot()], display=False)
+    assert type(card).__name__ == "NotApplicableStateAnalysisCard"
+    for _ in range(2):
+        ours.attach_data(3, {"cost": 700.0})
+        (found,) = ours.predict([arm])
+        model = Generators.BOTORCH_MODULAR(experiment=ours._experiment, data=None)
+        mean, covariance = model.predict([ObservationFeatures(arm)])
+        expected = mean["cost"][0], covariance["cost"]["cost"][0] ** 0.5
+        assert found["cost"] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_all_analyses_work():
+    ours = client(**FIXED)
+    for _ in range(6):
+        complete(ours, ours.get_next_trials(1))
+    cards = [card for group in ours.compute_analyses(display=False) for card in group.flatten()]
+    kinds = {type(card).__name__ for card in cards}
+    assert "PlotlyAnalysisCard" in kinds
+    assert not kinds & {"ErrorAnalysisCard", "NotApplicableStateAnalysisCard"}
+
+
+# --- asking ---------------------------------------------------------------------------------------
+
+
+def test_methods_that_wait_and_end():
+    rounds = client(PLAIN, "bpe", **ROUNDS)
+    first = rounds.get_next_trials(8)
+    assert 0 < len(first) < 6
+    with pytest.raises(DataRequiredError, match=r"bpe cannot ask .* until \d of its trials"):
+        rounds.get_next_trials(8)
+    complete(rounds, first)
+    while len(rounds._experiment.trials) < 6:
+        complete(rounds, rounds.get_next_trials(8))
+    with pytest.raises(GenerationStrategyCompleted, match="the horizon of 6 trials is used up"):
+        rounds.get_next_trials(1)
+
+
+def told_batch(study: Any, run: Any) -> Any:
+    batch = study.new_batch_trial(run).mark_running(no_runner_required=True)
+    rows = [
+        {"arm_name": arm.name, "metric_name": "cost", "metric_signature": "cost"}
+        | {"mean": arm.parameters["x"], "sem": 0.0, "trial_index": batch.index}
+        for arm in batch.arms
+    ]
+    study.attach_data(Data(df=pd.DataFrame(rows)))
+    return batch
+
+
+def test_batches_of_arms():
+    study = experiment(search_space(ranged("x", 2.0, 5.0), ranged("y", -30.0, -10.0)))
+    strategy = generation_strategy("gp_bucb", **FIXED)
+    hand = bx.algorithms.gp_bucb(AxSpace(study.search_space).chosen, **FIXED)
+    for _ in range(2):
+        ((run,),) = strategy.gen(study, n=3)
+        batch, asked = told_batch(study, run), hand.ask(3)
+        for arm, trial in zip(batch.arms, asked, strict=True):
+            assert [*arm.parameters.values()] == trial.x.tolist()
+        batch.mark_arm_abandoned(batch.arms[1].name)
+        batch.mark_completed()
+        for trial, arm in zip(asked, batch.arms, strict=True):
+            if arm is batch.arms[1]:
+                hand.abandon(trial.id)
+            else:
+                hand.tell(trial.id, -kept(arm.parameters["x"]))
+    # It has as many arms as a method gives, and ends before a point comes twice.
+    again = experiment(study.search_space)
+    ((run,),) = generation_strategy("bpe", **ROUNDS).gen(again, n=20)
+    assert 0 < len(run.arms) < 6
+    few = experiment(search_space(RangeParameter("x", ParameterType.INT, 0, 3)))
+    strategy, sizes = generation_strategy("gp_bucb", num_initial=2), []
+    for _ in range(3):
+        ((run,),) = strategy.gen(few, n=6)
+        told_batch(few, run).mark_completed()
+        sizes.append(len({arm.signature for arm in run.arms}))
+        assert sizes[-1] == len(run.arms)
+    assert 1 <= min(sizes) < 6
+
+
+def test_a_question_that_became_no_trial_is_asked_again():
+    ours = client(**FIXED)
+    ((dropped,),) = ours._generation_strategy.gen(ours._experiment)
+    (point,) = ours.get_next_trials(1).values()
+    assert dropped.arms[0].parameters == point
+
+
+def test_the_older_client():
+    older = AxClient(generation_strategy=generation_strategy("gp_bucb", **FIXED))
+    older.create_experiment(
+        parameters=[{"name": name, "type": "range", "bounds": [2.0, 5.0]} for name in "xy"],
+        objectives={"cost": ObjectiveProperties(minimize=True)},
+    )
+    hand = bx.algorithms.gp_bucb(AxSpace(older.experiment.search_space).chosen, **FIXED)
+    for _ in range(2):
+        trials, is_done = older.get_next_trials(2)
+        for trial, (index, point) in zip(hand.ask(2), trials.items(), strict=True):
+            assert not is_done and [*point.values()] == trial.x.tolist()
+            older.complete_trial(index, {"cost": (0.5 * index, 0.0)})
+            hand.tell(trial.id, -0.5 * index)
+
+
+def test_what_other_nodes_asked_is_data(tmp_path):
+    spec = GeneratorSpec(Generators.SOBOL, generator_kwargs={"seed": 3})
+    sobol = [MinTrials(2, transition_to="first")]
+    then = [MinTrials(2, transition_to="last")]
+    nodes = [
+        GenerationNode("sobol", [spec], transition_criteria=sobol),
+        StrategyNode("gp_bucb", name="first", seed=1, transition_criteria=then, **FIXED),
+        StrategyNode("gp_bucb", name="last", seed=2, **FIXED | {"num_initial": 0}),
+    ]
+    ours = client()
+    ours.set_generation_strategy(GenerationStrategy(nodes=nodes))
+    for name in ("sobol", "sobol", "first", "first", "last"):
+        trials = ours.get_next_trials(1)
+        assert ours._generation_strategy.current_node_name == name
+        complete(ours, trials)
+        ours.save_to_json_file(str(tmp_path / "lab.json"))
+        ours = loaded("JSON", tmp_path)
+    ours.get_next_trials(1)
+    known = node_of(ours).strategy.history
+    assert known.attached == [0, 1, 2, 3] and known.num_asked == 2
+
+
+CONTEXTUAL = (*PLAIN, in_range("heat", 10.0, 90.0), among("oven", "a", "b", "c", kind="str"))
+
+
+def test_contexts_are_fixed_features_also_when_loaded(tmp_path):
+    fixed = FIXED | {"kernel": matern(1.3, 7.1, 40.0, 1.0)}
+    ours = client(CONTEXTUAL, "cgp_ucb", contexts=["heat", "oven"], **fixed)
+    space = AxSpace(ours._experiment.search_space, ["heat", "oven"])
+    hand = bx.algorithms.cgp_ucb(space.chosen, context_domain=space.contexts, **fixed)
+    for i in range(3):
+        seen = {"heat": 20.0 + 15 * i, "oven": "abc"[i % 3]}
+        ((index, point),) = ours.get_next_trials(1, fixed_parameters=seen).items()
+        asked = hand.ask(context=[seen["heat"], float(i % 3)])
+        assert point == space.chosen.params(asked.x) | seen
+        value = round(point["x"] + point["heat"] / 90, 6)
+        ours.complete_trial(index, {"cost": value})
+        hand.tell(asked.id, -kept(value))
+        ours.save_to_json_file(str(tmp_path / "lab.json"))
+        ours = loaded("JSON", tmp_path)
+    ours.get_next_trials(1, fixed_parameters=seen)
+    parameters, _ = node_of(ours).best(seen)
+    assert parameters.items() >= seen.items()
+    for wrong, error, message in (
+        ({}, UserInputError, r"must have the contexts \['heat', 'oven'\]"),
+        ({"heat": 20.0}, UserInputError, "got no 'oven'"),
+        ({"heat": 20.0, "oven": "d"}, UserInputError, "oven must be one of"),
+        (seen | {"x": 3.0}, UnsupportedError, "only contexts can be fixed, got 'x'"),
+    ):
+        with pytest.raises(error, match=message):
+            ours.get_next_trials(1, fixed_parameters=wrong)
+
+
+def half(X):
+    return 0.5 + 0 * X[..., 0]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "arguments", "message"),
+    [
+        ("gp_buc", {}, "algorithm must be .*did you mean 'gp_bucb'"),
+        ("gp_bucb", {"widht": 2.0}, "'widht'.*did you mean 'width'"),
+        ("gp_bucb", {"width": -2.0}, "width|value"),
+        ("certified_bucb", {}, "kernel must be given"),
+        ("gp_bucb", {"kernel": KERNEL, "width": 2.0}, "'noise_variance'"),
+        ("gp_bucb", {"kernel": KERNEL, "noise_variance": 0.1}, "rkhs_bound and noise_std must be"),
+        ("gp_bucb", {"num_points": 0}, "num_points must be at least 1"),
+        ("gp_bucb", {"num_points": 10**9}, "num_points must be at most"),
+        ("gp_bucb", {"domain": bx.Box([[0.0], [1.0]])}, "domain must not be given"),
+        ("gp_bucb", {"context_domain": 1}, "context_domain must not be given.*contexts="),
+        ("gp_bucb", {"contexts": "heat"}, "contexts must be a list of names"),
+        ("cgp_ucb", {}, "contexts must be given for cgp_ucb"),
+        ("certified_bucb", {"contexts": ["heat"], **ROUNDS}, "contexts must not be"),
+        ("gp_bucb", FIXED | {"mean": torch.sum}, "mean cannot be saved"),
+        ("gp_bucb", FIXED | {"mean": half}, r"mean cannot be saved.*allow_argument\(half\)"),
+        (half, {}, r"algorithm cannot be saved.*\(half, is_algorithm=True\)"),
+    ],
+)
+def test_wrong_arguments_are_refused_when_the_strategy_is_made(algorithm, arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        generation_strategy(algorithm, **arguments)
+
+
+# --- saving ---------------------------------------------------------------------------------------
+
+
+def week(ours: Client) -> None:
+    """Four trials with three values and a failure, then eight that run, one told since."""
+    asked = ours.get_next_trials(4)
+    ours.mark_trial_failed(2)
+    complete(ours, {i: asked[i] for i in (0, 1, 3)})
+    complete(ours, {6: ours.get_next_trials(8)[6]})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["JSON", "SQLite"])
+def test_killed_with_eight_running(kind, tmp_path):
+    def work():
+        ours = client(PLAIN, "gp_bucb", store_of(kind, tmp_path), **FIXED)
+        week(ours)
+        if kind == "JSON":
+            ours.save_to_json_file(str(tmp_path / "lab.json"))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    wait_for(in_a_fork(work), -signal.SIGKILL)
+    whole = client(**FIXED)
+    week(whole)
+    again = loaded(kind, tmp_path)
+    for index, trial in whole._experiment.trials.items():
+        assert again._experiment.trials[index].arm.parameters == trial.arm.parameters
+    assert again.get_next_trials(2) == whole.get_next_trials(2)
+
+
+def user_method(domain, share=0.5):
+    """A method of the user."""
+    return bx.algorithms.gp_bucb(domain, bx.Fitted(), width=1 / share, num_initial=3)
+
+
+def test_what_the_user_allowed_is_loaded(tmp_path):
+    allow_argument(user_method, is_algorithm=True)
+    allow_argument(half, "half of the range")
+    ours = client(PLAIN, user_method, share=0.25)
+    ours.get_next_trials(4)
+    ours.save_to_json_file(str(tmp_path / "lab.json"))
+    assert loaded("JSON", tmp_path).get_next_trials(1) == ours.get_next_trials(1)
+    (node,) = through_json(generation_strategy("gp_bucb", mean=half, **FIXED))._nodes
+    assert node._recipe.arguments["mean"] is half
+
+
+def test_records_are_small():
+    ours = client(PLAIN, "gp_bucb", **FIXED)
+    week(ours)
+    first, *sizes = [
+        len(next(iter(run.candidate_metadata_by_arm_signature.values()))[RECORD])
+        for run in ours._generation_strategy._generator_runs
+    ]
+    assert len(sizes) == 11 and max(sizes) < 500
+    assert first < 4000  # it describes the strategy
+
+
+def test_all_of_a_node_comes_back():
+    first = StrategyNode(
+        "gp_bucb",
+        contexts=["heat"],
+        num_points=50,
+        name="first",
+        should_deduplicate=True,
+        transition_criteria=[MinTrials(5, transition_to="last")],
+        pausing_criteria=[MaxGenerationParallelism(threshold=3)],
+        seed=4,
+    )
+    strategy = GenerationStrategy(nodes=[first, StrategyNode("integrated_ei", name="last")])
+    again = through_json(strategy)
+    assert [node.name for node in again._nodes] == ["first", "last"]
+    for node, other in zip(again._nodes, strategy._nodes, strict=True):
+        assert json.dumps(object_to_json(node)) == json.dumps(object_to_json(other))
+    assert [node.name for node in strategy.clone_reset()._nodes] == ["first", "last"]
+
+
+MODEL = {
+    "__type": "Type[Model]",
+    "index": "SingleTaskGP",
+    "class": "<class 'botorch.models.model.Model'>",
+}
+NAMED = {"class": "function", "state": {"name": "half of the range"}}
+
+
+def text(**arguments):
+    return {"arguments": json.dumps(arguments)}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (text(train_Y=7) | {"algorithm": MODEL}, "a saved node must have"),
+        ({"num_initial": 3}, "a saved node must have"),
+        (text(algorithm="gp_bucb", name="x"), "an algorithm and its"),
+        (text(algorithm="gp_bucb", _is_loaded=False), "an algorithm and its"),
+        (text(num_initial=3), "an algorithm and its"),
+        (text(algorithm=NAMED), "algorithm must be a function that is"),
+        (text(algorithm=["gp_bucb"]), "algorithm must be a function or its"),
+        (text(algorithm="arguments"), "algorithm must be a function or"),
+        ({"arguments": ["gp_bucb"]}, "arguments of a saved node must be"),
+        ({"name": MODEL}, "name of a saved node must be"),
+        ({"contexts": [["a"]]}, "contexts of a saved node must be"),
+        ({"should_deduplicate": "x"}, "should_deduplicate of a saved"),
+        ({"transition_criteria": [1]}, "transition_criteria of a saved node"),
+        ({"pausing_criteria": [MODEL]}, "pausing_criteria of a saved node"),
+        ({"suggested_experiment_status": 5}, "suggested_experiment_status of"),
+        ({"num_points": 10**9}, "num_points must be at most"),
+        (text(algorithm="gp_bucb", num_initial=10**8), "num_initial must be"),
+        ({"arguments": None}, "a saved node must have|arguments of a saved node"),
+    ],
+)
+def test_a_node_of_strangers_is_refused_and_nothing_is_called(change, message, monkeypatch):
+    allow_argument(half, "half of the range")  # a mean is no algorithm
+    node = json.loads(json.dumps(object_to_json(StrategyNode("gp_bucb"))))
+    monkeypatch.setattr(bx.algorithms, "gp_bucb", None)
+    with pytest.raises(ValueError, match=message):
+        object_from_json(node | change)
+    for part in node.keys() - {"__type"}:
+        with pytest.raises(ValueError, match="a saved node must have"):
+            object_from_json({key: value for key, value in node.items() if key != part})
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (('class\\":\\"Fitted', 'class\\":\\"os.system'), ValueError, "kernel must be of a class"),
+        (("version", "versoin"), BrokenStudyError, "record of a trial cannot be read"),
+        (("info", "inof"), BrokenStudyError, "record of a trial cannot be read"),
+    ],
+)
+def test_a_file_that_was_changed_is_refused(tmp_path, change, error, message):
+    ours = client(num_initial=2)
+    ours.get_next_trials(2)
+    ours.save_to_json_file(str(tmp_path / "lab.json"))
+    before = (tmp_path / "lab.json").read_text()
+    after = before.replace(*change)
+    assert after != before
+    (tmp_path / "lab.json").write_text(after)
+    with pytest.raises(error, match=message):
+        loaded("JSON", tmp_path).get_next_trials(1)
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "EnlargedUpperConfidenceBound": {"width": 1.5, "misspecification": 0.01},
+    "ExpectedUCB": {"width": 1.5, "probabilities": [0.25, 0.75]},
+    "IntegratedLogEI": {},
+    "LowerConfidenceBound": {"width": torch.tensor(1 / 3, dtype=torch.float64)},
+    "MaxVariance": {},
+    "OptimisticModelUCB": {"width": 1.5},
+    "StableUCB": {"width": 1.5, "radius": [0.1, 0.2], "norm": "linf"},
+}
+
+
+def test_acquisition_functions_in_ax_come_back(tmp_path):
+    assert OPTIONS.keys() == set(acquisition.__all__)
+    for name, options in OPTIONS.items():
+        (node,) = through_json(with_acquisition(name, **options))._nodes
+        given = node.generator_specs[0].generator_kwargs
+        assert given["botorch_acqf_class"] is getattr(acquisition, name)
+        assert given["botorch_acqf_options"].keys() == options.keys()
+        for key, option in options.items():
+            assert given["botorch_acqf_options"][key] == option
+    ours, name = client(), "EnlargedUpperConfidenceBound"
+    ours.set_generation_strategy(with_acquisition(name, **OPTIONS[name]))
+    for x, y in [(2.5, -20.0), (4.0, -12.0), (3.0, -28.0)]:
+        complete(ours, {ours.attach_trial({"x": x, "y": y}): {"x": x, "y": y}})
+    ours.save_to_json_file(str(tmp_path / "lab.json"))
+    again = loaded("JSON", tmp_path)
+    again.get_next_trials(1)
+    run = again._experiment.trials[3].generator_run
+    assert run._generator_kwargs["botorch_acqf_class"] is getattr(acquisition, name)
+
+
+def test_where_it_is_not_imported_the_error_says_what_to_import():
+    saved = json.loads(json.dumps(object_to_json(generation_strategy("gp_bucb"))))
+    known = {name: kind for name, kind in CORE_DECODER_REGISTRY.items() if kind is not StrategyNode}
+    with pytest.raises(JSONDecodeError, match=r"StrategyNode \(import botorch_ext.integr.*ax\)"):
+        object_from_json(saved, decoder_registry=known)
+
+
+LOAD = """
+import sys, warnings, json
+warnings.simplefilter("ignore")
+import torch
+torch.set_num_threads(1)
+import botorch_ext.integrations.ax
+from ax.api.client import Client
+print(json.dumps([*Client.load_from_json_file(sys.argv[1]).get_next_trials(2).values()]))
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_knows_nothing_of_it(tmp_path):
+    ours = client(**FIXED)
+    week(ours)
+    ours.save_to_json_file(str(tmp_path / "lab.json"))
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, tmp_path / "lab.json"],
+        cwd=Path(bx.__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    asked = json.loads(done.stdout.splitlines()[-1])
+    assert asked == [*ours.get_next_trials(2).values()]
