@@ -540,6 +540,9 @@ def test_any_other_tree_is_refused(attack):
 def test_what_the_attacks_change_is_read_as_it_is():
     for value in (models(), growing(), bounded(), nested(6), raw(values=(1.0,), shape=[1, 1])):
         from_text(json.dumps({"kernel": value}))
+    large = tree("RBFKernel", **POINT | {"ard_num_dims": 10**7})
+    with pytest.raises(ValueError, match="values must be as many as its arguments say, got 1"):
+        from_text(json.dumps({"kernel": large}))
     for name in ("num_initial", "horizon"):
         with pytest.raises(ValueError, match=f"{name} must be at most"):
             from_text(json.dumps({name: 10**8}))

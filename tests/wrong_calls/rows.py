@@ -29,12 +29,14 @@ class Row:
         valid: The keyword arguments of a call that works, of a scene.
         wrong: The kinds of wrong values of each argument, as in `values`.
         what: What is called, of a scene; None for what has the name.
+        few: Whether a few values of each kind do, as where all arguments are checked elsewhere.
     """
 
     name: str
     valid: Callable[[Scene], Arguments]
     wrong: Arguments
     what: Callable[[Scene], Callable[..., Any]] | None = None
+    few: bool = False
 
     def call(self, scene: Scene) -> Callable[..., Any]:
         return found(self.name) if self.what is None else self.what(scene)
@@ -102,7 +104,7 @@ OF_ALGORITHMS = {
 def algorithm(name: str) -> Row:
     taken = inspect.signature(getattr(bx.algorithms, name)).parameters
     wrong = {key: kind for key, kind in OF_ALGORITHMS.items() if key in taken}
-    return of(f"algorithms.{name}", wrong, lambda s: s.arguments(name))
+    return Row(f"algorithms.{name}", lambda s: s.arguments(name), wrong, few=True)
 
 
 ALGORITHMS = [algorithm(name) for name in bx.algorithms.__all__]
@@ -390,7 +392,7 @@ ANALYSIS += [
         t=[1.0, 2.0, 4.0],
         regret=drawn(3, 3, low=1.0, high=2.0),
     ),
-    plain("analysis.greedy_packing", "points=points distance=positive", points=ROWS, distance=1.0),
+    plain("analysis.greedy_packing", "points=points distance=shape", points=ROWS, distance=1.0),
     of(
         "estimates.noise_std_from_repeats",
         "X=X-of-rows Y=weights",
@@ -440,13 +442,13 @@ PROBLEMS = [
     ),
     of(
         "problems.Perturbed",
-        "misspecification=least-zero",
+        "misspecification=epsilon",
         lambda s: (
             {"problem": s.on_grid, "perturbation": torch.zeros_like, "misspecification": 0.1}
             | {"perturbation": lambda X: 0 * X[:, 0]}
         ),
     ),
-    of("problems.tabulated", "values=weights", lambda s: {"domain": s.grid, "values": [0.0] * 24}),
+    of("problems.tabulated", "values=table", lambda s: {"domain": s.grid, "values": [0.0] * 24}),
     plain("problems.SyntheticProblem", "noise_std=least-zero", test_function=Branin()),
     of(
         "problems.global_maximum",
@@ -465,6 +467,7 @@ OF_STRATEGIES = {key: kind for key, kind in OF_ALGORITHMS.items() if key != "mod
     "kappa": "positive",
     "model": "model",
     "models": "model",
+    "num_initial": "first points",
     "rounds": "object",
     "share": "share",
     "waits": "flag",
@@ -483,7 +486,7 @@ def strategy(name: str, wrong: str = "", **more: Any) -> Row:
         given = {key: value for key, value in known.items() if key in taken and key not in more}
         return given | {key: each(s) if callable(each) else each for key, each in more.items()}
 
-    return of(f"strategies.{name}", kinds, valid)
+    return Row(f"strategies.{name}", valid, kinds, few=True)
 
 
 def lengthscales(s: Scene) -> bx.CandidateModels:
@@ -503,7 +506,7 @@ STRATEGIES = [
     strategy("ExpectedBound"),
     strategy("MaximumLikelihood"),
     strategy("CredibleBounds"),
-    strategy("CredibleParticles", "width=positive"),
+    strategy("CredibleParticles", "width=least-zero"),
     strategy("RandomSearch"),
     strategy("HyperparameterElimination", noise_std=0.1),
     strategy("InsuredStrategy", model=lambda s: s.model(), **TWO),

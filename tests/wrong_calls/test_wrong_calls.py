@@ -27,7 +27,8 @@ def values_of(row: Row, argument: str) -> list[Any]:
         parameters = {}
     known = parameters.get(argument)
     takes_none = known is not None and known.default is None
-    return [v for v in KINDS[row.wrong[argument]] if not (takes_none and v is None)]
+    values = [v for v in KINDS[row.wrong[argument]] if not (takes_none and v is None)]
+    return [*values[:-1:4], values[-1]] if row.few else values
 
 
 def becomes(row: Row, given: dict[str, Any], argument: str) -> str | None:
