@@ -469,11 +469,8 @@ OF_STRATEGIES = {key: kind for key, kind in OF_ALGORITHMS.items() if key != "mod
     "models": "model",
     "num_initial": "first points",
     "rounds": "object",
-    "share": "share",
+    "share": "part",
     "waits": "flag",
-    "block_width": "widths",
-    "told_width": "widths",
-    "free_width": "widths",
 }
 
 
@@ -534,12 +531,13 @@ STRATEGIES = [
     ),
     plain(
         "strategies.Terms",
-        "alpha=positive beta=positive purse=share max_follow_ups=count-from-zero num_levels=count",
+        "alpha=least-zero beta=least-zero purse=purse max_follow_ups=count-from-zero "
+        "num_levels=count",
         alpha=0.1,
     ),
     method("ask", "num_trials=count", lambda s: s.strategy.ask, lambda s: {"num_trials": 2}),
     method(
-        "ask in a context", "context=contexts", lambda s: s.seeing.ask, lambda s: {"context": [0.5]}
+        "ask in a context", "context=context", lambda s: s.seeing.ask, lambda s: {"context": [0.5]}
     ),
     method(
         "tell", "id=id value=number", lambda s: s.strategy.tell, lambda s: {"id": 3, "value": 0.5}
@@ -557,7 +555,7 @@ STRATEGIES = [
         lambda s: s.strategy.attach,
         lambda s: {"x": s.X[0], "value": 0.5},
     ),
-    method("predict", "X=places", lambda s: s.strategy.predict, lambda s: {"X": s.X}),
+    method("predict", "points=places", lambda s: s.strategy.predict, lambda s: {"points": s.X}),
     of(
         "plan",
         "domain=domain model=model q=count X_pending=places population=places seed=seed",
@@ -576,7 +574,7 @@ STUDIES = [
     of(
         "run",
         "strategy=strategy objective=function num_trials=count executor=object "
-        "max_pending=count minimize=word progress=flag max_retries=count-from-zero "
+        "max_pending=count minimize=sign progress=flag max_retries=count-from-zero "
         "time_limit=positive target=number",
         lambda s: {
             "strategy": s.fresh(),
@@ -587,19 +585,18 @@ STUDIES = [
     ),
     of(
         "optimize",
-        "objective=function domain=domain num_trials=count minimize=word "
-        "num_initial=count seed=seed progress=flag",
+        "objective=function domain=domain num_trials=count minimize=sign "
+        "num_initial=first-points seed=seed progress=flag",
         lambda s: {"objective": value_of, "domain": s.box, "num_trials": 2, "progress": False},
     ),
     of(
         "simulate",
-        "strategy=strategy problem=object horizon=count noise_std=least-zero delay=delay "
-        "seed=seed progress=flag",
+        "strategy=strategy problem=object horizon=count noise_std=least-zero delay=delay seed=seed",
         lambda s: {"strategy": s.fresh(), "problem": s.on_grid, "horizon": 2},
     ),
     of(
         "Study",
-        "strategy=strategy name=text minimize=word unit=name",
+        "strategy=strategy name=text minimize=sign unit=name",
         lambda s: {"place": "/dev/null/never.db", "strategy": s.fresh()},
     ),
     of("report_page", "study=strategy", lambda s: {"study": s.study}),
@@ -609,14 +606,14 @@ STUDIES = [
         lambda s: s.study.tell,
         lambda s: {"id": 3, "value": 0.5},
     ),
-    method("Study.abandon", "id=id failed=flag", lambda s: s.study.abandon, lambda s: {"id": 3}),
+    method("Study.abandon", "id=id failed=flag", lambda s: s.study.abandon, lambda s: {"id": 4}),
     method(
         "Study.correct",
         "id=id value=number",
         lambda s: s.study.correct,
         lambda s: {"id": 1, "value": 0.5},
     ),
-    method("Study.predict", "x=places", lambda s: s.study.predict, lambda s: {"x": s.X}),
+    method("Study.predict", "points=places", lambda s: s.study.predict, lambda s: {"points": s.X}),
 ]
 
 ROWS_OF_CALLS = [

@@ -119,5 +119,5 @@ def _study() -> bx.Study:
     begun = bx.Study(f"{folder}/study.db", made, minimize=True)
     for value in (0.3, -0.2, 0.1):
         begun.tell(begun.ask(), value)
-    begun.ask()
+    begun.ask(2)
     return begun

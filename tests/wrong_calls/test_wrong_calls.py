@@ -40,7 +40,9 @@ def becomes(row: Row, given: dict[str, Any], argument: str) -> str | None:
             row.call(scene())(**given)
         except Exception as error:  # noqa: BLE001 - whatever comes is judged
             text = str(error)
-            is_named = re.search(rf"(?<!\w){re.escape(argument)}s?(?!\w)", text) is not None
+            # Of several an error may name one, and of one the list.
+            name = re.escape(argument.removesuffix("s"))
+            is_named = re.search(rf"(?<!\w){name}s?(?!\w)", text) is not None
             if isinstance(error, ValueError | TypeError) and is_named and len(text) < 600:
                 return None
             return f"{error!r:.200}"
@@ -69,7 +71,8 @@ def test_a_valid_call_works_and_a_misspelled_name_is_refused():
         valid, call = dict(row.valid(fresh)), row.call(fresh)
         with pytest.raises(TypeError, match=r"misspelled|argument"):
             call(**valid, misspelled=1)
-        if row.name != "Study":  # whose place cannot be written, so that no wrong call makes one
+        # A page takes seconds, and the place of the study cannot be written, so that none is made.
+        if row.name not in ("Study", "report_page"):
             call(**valid)
 
 
