@@ -44,18 +44,21 @@ def test_every_method_in_a_host_of_the_least(name):
 
 
 @pytest.mark.parametrize("minimizes", [False, True])
+@settings(max_examples=10)
 @given(actions=ACTIONS)
 def test_any_order_in_a_host_of_the_least(minimizes, actions):
     chosen = recipe("gp_bucb", num_points=40)
     Machine(Memory(chosen, minimizes=minimizes), chosen).run(actions)
 
 
+@settings(max_examples=8)
 @given(actions=ACTIONS)
 def test_any_order_with_rounds(actions):
     chosen = recipe("certified_bucb", num_points=40)
     Machine(Memory(chosen), chosen).run(actions)
 
 
+@settings(max_examples=8)
 @given(actions=ACTIONS)
 def test_any_order_in_a_space(actions):
     chosen = recipe("gp_bucb", num_initial=30)  # of first points, or each ask searches the space
