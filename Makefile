@@ -71,9 +71,10 @@ test-minimum: | $(BIN)/python ## Run the tests with the oldest versions of what 
 	    --resolution lowest-direct -e ".[dev]"
 	OMP_NUM_THREADS=1 $(VENV)-minimum/bin/python -m pytest $(IN_PROCESSES) -m "not slow" $(PYTEST_ARGS)
 
-lint: $(VENV)/.installed-dev ## Check format and lint.
+lint: $(VENV)/.installed-dev ## Check format, lint and what imports what.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-logo
 
 format: $(VENV)/.installed-dev ## Format, and fix what can be fixed by itself.
 	$(BIN)/ruff check --fix-only .
@@ -89,7 +90,7 @@ notebooks: $(VENV)/.installed-dev ## Run every notebook from its first cell to i
 
 docs: $(VENV)/.installed-dev ## Build the pages into build/docs; every warning is an error; check their layout.
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
-	PAGES_ARE_BUILT=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 0 tests/docs
+	PAGES_ARE_BUILT=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 0 tests/documentation/test_built_pages.py
 	@echo "build/docs/index.html"
 
 # The environment sees the dependencies of $(VENV), and not the checkout: a path file's folder is
@@ -101,7 +102,7 @@ wheel-check: $(VENV)/.installed-dev ## Build a wheel and run the README's exampl
 	build/wheel/env/bin/python -m pip install --quiet --no-deps --no-index build/wheel/*.whl
 	$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
 	    > "$$(build/wheel/env/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/dependencies.pth"
-	cd build/wheel && env/bin/python -I "$(CURDIR)/tests/run_examples.py" "$(CURDIR)/README.md"
+	cd build/wheel && env/bin/python -I "$(CURDIR)/tests/documentation/run_examples.py" "$(CURDIR)/README.md"
 
 benchmarks-smoke: $(VENV)/.installed-dev ## Run every benchmark with --smoke.
 	OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m benchmarks.smoke

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 API = DOCS / "api"
 LEFT_OUT = run_path(str(DOCS / "_extensions" / "left_out.py"))["LEFT_OUT"]
 
@@ -129,14 +129,12 @@ def _lacking(value: Any) -> list[str]:
     return lacking
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_docstrings_say_what_goes_in_and_what_comes_out(page):
-    lacking = {name: _lacking(value) for name, value in documented(page)}
-    assert lacking
+def test_docstrings_say_what_goes_in_and_what_comes_out():
+    lacking = {name: _lacking(value) for page in PAGES for name, value in documented(page)}
+    assert len(lacking) > 10 * len(PAGES)
     assert {name: what for name, what in lacking.items() if what} == {}
 
 
-@pytest.mark.slow
 def test_what_a_docstring_lacks_is_noticed():
     def function(x, y=1) -> int:
         """Adds.
@@ -160,6 +158,7 @@ def test_functions_and_classes_that_users_call_have_an_example(page):
     assert {name for name, _ in documented(page) if "." not in name} <= with_example
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_print_what_they_say(page):
     runner, printed = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS), []

@@ -42,7 +42,7 @@ def test_prose_stays_as_it_is(text):
 
 def test_examples_with_their_output_stay_as_they_are(monkeypatch):
     pytest.importorskip("sphinx")
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "docs" / "_extensions")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs" / "_extensions")
     example = "\n    >>> [*f(x[0], [1, 2])][:6]\n    ['x0', 'x1']\n"
     prepared = import_module("docstrings").prepare(f"Does x.\n{example}\nA beta.")
     assert prepared == f"Does :math:`x`.\n{example}\nA :math:`\\beta`."

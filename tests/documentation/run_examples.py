@@ -1,4 +1,4 @@
-"""The code blocks of a page, run by ``python tests/run_examples.py README.md``.
+"""The code blocks of a page, run by ``python tests/documentation/run_examples.py README.md``.
 
 In an environment that has the wheel, from a folder where the checkout cannot be imported, this
 shows that the wheel is whole.
