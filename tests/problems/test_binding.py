@@ -102,23 +102,6 @@ def test_bad_pockets(tmp_path, pockets, match) -> None:
         load_binding_affinities(*write(tmp_path, TABLE, pockets))
 
 
-def test_missing_files_are_named(tmp_path) -> None:
-    path, pockets = write(tmp_path, TABLE)
-    for arguments in ((tmp_path / "a.csv", pockets), (path, tmp_path / "a.csv")):
-        with pytest.raises(FileNotFoundError, match=r"a\.csv"):
-            load_binding_affinities(*arguments)
-
-
-def test_affinities_check_what_they_hold() -> None:
-    one, rewards = ("AAATSAGTR",), torch.zeros(1, dtype=torch.float64)
-    with pytest.raises(ValueError, match="one entry for each of the 1 molecules"):
-        BindingAffinities(("a",), (one, one), (rewards, rewards), ("YY", "YY"))
-    with pytest.raises(ValueError, match="rewards of a must be 1 finite numbers"):
-        BindingAffinities(("a",), (one,), (rewards / 0,), ("YY",))
-    with pytest.raises(ValueError, match="peptides of a must be different"):
-        BindingAffinities(("a",), (one + one,), (rewards.repeat(2),), ("YY",))
-
-
 def test_synthetic_affinities_share_what_their_pockets_share() -> None:
     data = synthetic_binding_affinities(num_peptides=400)
     again = synthetic_binding_affinities(num_peptides=400)

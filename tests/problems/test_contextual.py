@@ -1,7 +1,6 @@
 """Contextual problems: values, norms and the best value at a context, against plain loops."""
 
 import math
-import pickle
 
 import pytest
 import torch
@@ -125,50 +124,3 @@ def test_the_search_for_a_maximum_is_made_once_for_each_context():
     assert f.optimal_value_at([6.0, -6.5]) == pytest.approx(-1.0, abs=1e-9)
     assert f.calls > calls
     assert f.optimal_value_at([3.0, -6.5], torch.tensor([[3.0, -6.0]]).double()) == -0.25
-
-
-def test_it_can_be_sent_to_another_process():
-    f = make()
-    f.optimal_value_at([12.0])
-    copy = pickle.loads(pickle.dumps(f))
-    assert copy.optimal_value_at([12.0]) == f.optimal_value_at([12.0])
-    assert float(copy([3.0, -6.5, 11.0])) == float(f([3.0, -6.5, 11.0]))
-    assert "norm=2" in repr(copy)
-
-
-def test_it_lives_on_the_device_of_its_domain(device):
-    f = make(ARMS.to(device=device), CONTEXTS.to(device=device))
-    assert f.optimizer_at([12.0]).device.type == device.type
-    assert f.optimal_value_at([12.0]) == pytest.approx(make(ARMS).optimal_value_at([12.0]))
-
-
-def test_bad_arguments_are_named():
-    f = make()
-    with pytest.raises(ValueError, match=r"X must have shape \(n, 3\) or \(3,\), got \(1, 2\)"):
-        f([3.0, -6.5])
-    with pytest.raises(
-        ValueError, match=r"context must have shape \(n, 1\) or \(1,\), got \(1, 2\)"
-    ):
-        f.optimal_value_at([3.0, 1.0])
-    with pytest.raises(ValueError, match="context must be a single context, got 2"):
-        f.optimal_value_at(torch.ones(2, 1).double())
-    with pytest.raises(ValueError, match="context must be finite"):
-        f.optimal_value_at([math.nan])
-    with pytest.raises(ValueError, match=r"actions must have shape \(n, 2\) or \(2,\)"):
-        f.optimal_value_at([3.0], torch.ones(4, 3).double())
-    with pytest.raises(ValueError, match="actions must have at least one point, got none"):
-        f.optimal_value_at([3.0], torch.ones(0, 2).double())
-    with pytest.raises(ValueError, match=r"context must be torch\.float64"):
-        f.optimal_value_at(torch.ones(1))
-    with pytest.raises(ValueError, match="context_dim must be at least 1, got 0"):
-        Counted(ACTIONS, 0)
-    with pytest.raises(ValueError, match="noise_std must be non-negative and finite, got -1"):
-        Counted(ACTIONS, 1, -1.0)
-    with pytest.raises(ValueError, match=r"centers must have shape \(m, 2 \+ d_z\).*got \(1, 2\)"):
-        ContextualRKHSFunction(kernel(), [[3.0, -6.5]], [1.0], ACTIONS)
-    with pytest.raises(ValueError, match="weights must be 1 finite numbers"):
-        ContextualRKHSFunction(kernel(), [[3.0, -6.5, 11.0]], [1.0, 2.0], ACTIONS)
-    with pytest.raises(ValueError, match="num_centers must be at least 1, got 0"):
-        make(num_centers=0)
-    with pytest.raises(ValueError, match=r"contexts must be torch\.float64"):
-        make(contexts=Box([[0.0], [1.0]], dtype=torch.float32))

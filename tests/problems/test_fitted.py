@@ -3,7 +3,7 @@ from copy import deepcopy
 
 import pytest
 import torch
-from gpytorch.kernels import MaternKernel, RBFKernel
+from gpytorch.kernels import RBFKernel
 
 from botorch_ext import KernelGP
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
@@ -104,32 +104,6 @@ def test_the_lengthscale_of_days_is_what_was_given(sensors) -> None:
             time_of_day_kernel(wrong)
 
 
-@pytest.mark.parametrize("columns", [(0,), (1, 2)])
-def test_another_kernel_of_time_can_be_fitted(columns) -> None:
-    data = synthetic_temperatures(2, 1)
-    kernel = MaternKernel(nu=2.5, active_dims=columns)
-    model = fit_temperatures(data, time_kernel=kernel, rank=1)
-    assert isinstance(model.kernel.context_kernel, MaternKernel)
-    check_log_likelihood(model, data)
-
-
-@pytest.mark.parametrize(
-    ("data", "rank", "match"),
-    [
-        (synthetic_temperatures(3, 1), 4, "rank must be at most 3"),
-        (synthetic_temperatures(3, 1), 0, "rank must be at least 1"),
-        (
-            Temperatures(torch.full((2, 48), 20.0), (0, 1)),
-            1,
-            "temperatures must not all be the same",
-        ),
-    ],
-)
-def test_what_cannot_be_fitted(data, rank, match) -> None:
-    with pytest.raises(ValueError, match=match):
-        fit_temperatures(data, rank=rank)
-
-
 def test_a_kernel_is_fitted_as_well_as_by_hand() -> None:
     generator = torch.Generator().manual_seed(5)
     X = 2 + 3 * torch.rand(60, 2, generator=generator).double()
@@ -175,13 +149,6 @@ def test_binding_is_fitted_on_a_random_subset() -> None:
     assert isinstance(without.kernel, RBFKernel)
     with pytest.raises(ValueError, match="num_examples must be from 2 to 70"):
         fit_binding_affinities(data, num_examples=71)
-
-
-def test_fitted_models_leave_the_global_generator_alone() -> None:
-    state = torch.random.get_rng_state()
-    fit_temperatures(synthetic_temperatures(2, 1), rank=1)
-    fit_binding_affinities(synthetic_binding_affinities(4), num_examples=10)
-    assert torch.equal(state, torch.random.get_rng_state())
 
 
 def test_a_fitted_model_becomes_a_posterior(sensors) -> None:

@@ -1,14 +1,11 @@
-import copy
 import math
-import pickle
-from typing import Any
 
 import pytest
 import torch
-from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import MaternKernel, ScaleKernel
 from torch import Tensor
 
-from botorch_ext.domains import Box, FiniteSet
+from botorch_ext.domains import Box
 from botorch_ext.kernel_functions.rkhs_norms import growth_norm
 from botorch_ext.problems import GrowthFunction
 from tests.helpers import tolerance
@@ -149,56 +146,3 @@ def test_it_is_differentiable_also_at_its_maximum() -> None:
     step = torch.tensor([1e-6, 0.0], dtype=torch.float64)
     slopes = (f(X.detach() + step) - f(X.detach() - step)) / 2e-6
     torch.testing.assert_close(gradient[1:, 0], slopes[1:], rtol=1e-5, atol=1e-7)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_dtype_and_device_are_the_domain_s(dtype: torch.dtype, device: torch.device) -> None:
-    box = PLANE.to(dtype, device)
-    f = GrowthFunction(matern(1.5, 0.9, 0.3), box, 2.0, norm=2.0)
-    X = box.sample(5, seed=1)
-    assert f(X).dtype == f.center.dtype == dtype
-    assert f(X).device == f.center.device == box.device
-    exact = GrowthFunction(matern(1.5, 0.9, 0.3), PLANE, 2.0, norm=2.0)
-    torch.testing.assert_close(f(X).cpu(), exact(X.cpu().double()).to(dtype), **tolerance(dtype))
-
-
-def test_copies_are_the_same_function() -> None:
-    f = GrowthFunction(matern(1.5, 0.9, 0.3), PLANE, 2.0, norm=2.0)
-    X = PLANE.sample(5, seed=1)
-    for twin in (copy.deepcopy(f), pickle.loads(pickle.dumps(f))):
-        assert torch.equal(twin(X), f(X))
-    assert repr(f) == (
-        "GrowthFunction(kernel=MaternKernel, exponent=2, "
-        f"norm=2, height={f.height:g}, scale=1, domain={PLANE!r}, noise_std=0)"
-    )
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"exponent": 0.4}, r"exponent must be above nu = 0.5 or even"),
-        ({"exponent": -1.0}, r"exponent must be in \(0, 20\], got -1.0"),
-        ({"exponent": "b"}, r"exponent must be one number, got 'b'"),
-        ({"norm": 0.0}, r"norm must be positive and finite, got 0.0"),
-        ({"norm": math.inf}, r"norm must be positive and finite, got inf"),
-        ({"scale": 0.0}, r"scale must be positive and finite, got 0.0"),
-        ({"center": [2.6]}, r"center"),
-        ({"center": [[2.6, -6.5], [2.5, -6.5]]}, r"center must be one point, got 2"),
-        ({"center": [1.9, -6.5]}, r"center must lie in the box"),
-        ({"noise_std": -0.1}, r"noise_std must be non-negative and finite"),
-        ({"kernel": LinearKernel()}, r"kernel must be RBF or Matern"),
-        ({"kernel": RBFKernel(), "exponent": 3.0}, r"exponent must be even"),
-        ({"kernel": RBFKernel(), "exponent": 2.0}, r"scale must be above sqrt\(exponent / 2\)"),
-        ({"domain": FiniteSet([[2.6, -6.5]])}, r"domain must be a Box"),
-    ],
-)
-def test_bad_input(changed: dict, message: str) -> None:
-    good: dict[str, Any] = {
-        "kernel": matern(0.5, 0.9, 0.3),
-        "domain": PLANE,
-        "exponent": 1.0,
-        "norm": 1.0,
-    }
-    GrowthFunction(**good)
-    with pytest.raises(ValueError, match=message):
-        GrowthFunction(**(good | changed))

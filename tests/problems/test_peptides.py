@@ -53,21 +53,6 @@ def test_peptides_that_differ_everywhere_are_at_distance_one_on_average() -> Non
     assert total / pairs == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    ("peptides", "match"),
-    [
-        ([], "at least one"),
-        ([""], "at least one amino acid"),
-        (["ACD", "AC"], "must all have the same length"),
-        (["ACX"], "'X' of 'ACX'"),
-        (["acd"], "'a' of 'acd'"),
-    ],
-)
-def test_bad_peptides(peptides, match) -> None:
-    with pytest.raises(ValueError, match=match):
-        peptide_features(peptides)
-
-
 def test_similarity_is_the_share_of_equal_residues_and_positive_semidefinite() -> None:
     K = shared_residues(["AAAA", "AAAC", "CCCC", "AAAA"])
     expected = [[1, 0.75, 0, 1], [0.75, 1, 0.25, 0.75], [0, 0.25, 1, 0], [1, 0.75, 0, 1]]

@@ -1,5 +1,4 @@
 import math
-import pickle
 
 import pytest
 import torch
@@ -86,7 +85,14 @@ def test_adversarial_hides_the_maximiser_and_is_smooth() -> None:
     assert torch.autograd.gradcheck(m, (X,))
 
 
-@pytest.mark.parametrize(("kind", "seed"), [("rough", 0), ("adversarial", 1), ("rough", 2)])
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [
+        ("rough", 0),
+        pytest.param("adversarial", 1, marks=pytest.mark.slow),
+        pytest.param("rough", 2, marks=pytest.mark.slow),
+    ],
+)
 def test_the_maximum_on_a_box_is_that_of_the_perturbed_function(kind: str, seed: int) -> None:
     f = smooth(BOX, seed)
     m = rough(2, EPSILON, seed) if kind == "rough" else adversarial(f, EPSILON)
@@ -110,6 +116,7 @@ def test_the_maximum_on_a_box_is_that_of_the_perturbed_function(kind: str, seed:
     assert abs(p.optimal_value - f.optimal_value) <= EPSILON
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 3])
 def test_thousands_of_bumps_in_four_dimensions(seed: int) -> None:
     box = Box([[2.0, -7.0, 1.0, 5.0], [5.0, -6.2, 3.0, 6.0]])
@@ -164,13 +171,6 @@ def test_a_perturbation_beyond_the_bound_is_refused() -> None:
         p(needle)
 
 
-def test_no_misspecification_is_no_perturbation() -> None:
-    f = smooth(BOX)
-    X = BOX.sample(10, seed=1)
-    for m in (rough(2, 0.0), adversarial(f, 0.0)):
-        assert torch.equal(Perturbed(f, m, 0.0)(X), f(X))
-
-
 def test_an_unknown_maximum_stays_unknown() -> None:
     task = SVCTuning()
     center = torch.tensor([1.0, -2.0], dtype=torch.float64)
@@ -179,35 +179,3 @@ def test_an_unknown_maximum_stays_unknown() -> None:
     assert p.optimizer is None
     with pytest.raises(ValueError, match="center must be given"):
         adversarial(task, EPSILON)
-
-
-def test_it_can_be_sent_to_another_process() -> None:
-    f = smooth(BOX)
-    for m in (rough(2, EPSILON), adversarial(f, EPSILON)):
-        p = Perturbed(f, m, EPSILON)
-        copy = pickle.loads(pickle.dumps(p))
-        X = BOX.sample(5, seed=2)
-        assert torch.equal(copy(X), p(X))
-
-
-def test_bad_arguments_are_named() -> None:
-    f = smooth(BOX)
-    points = FiniteSet([[2.0, -7.0], [3.0, -6.5]])
-    with pytest.raises(ValueError, match="misspecification must be finite and at least 0, got -1"):
-        Perturbed(f, rough(2, 0.1), -1)
-    with pytest.raises(ValueError, match="misspecification must be finite and at least 0, got -1"):
-        rough(2, -1)
-    with pytest.raises(ValueError, match="misspecification must be finite and at least 0, got nan"):
-        adversarial(f, math.nan)
-    with pytest.raises(ValueError, match="frequency must be positive and finite, got 0"):
-        rough(2, 0.1, frequency=0)
-    with pytest.raises(ValueError, match="dim and num_waves must be at least 1, got 0 and 3"):
-        rough(0, 0.1)
-    with pytest.raises(ValueError, match="radius must be positive and finite, got 0"):
-        adversarial(f, 0.1, radius=0)
-    with pytest.raises(ValueError, match=r"center must have shape \(2,\), got \(1,\)"):
-        adversarial(f, 0.1, center=torch.zeros(1))
-    with pytest.raises(ValueError, match=r"values must be 2 finite numbers.*\(3,\)"):
-        tabulated(points, [0.1, 0.2, 0.3])
-    with pytest.raises(ValueError, match="values must be 2 finite numbers"):
-        tabulated(points, [0.1, math.inf])

@@ -1,9 +1,8 @@
 import math
-import pickle
 
 import pytest
 import torch
-from gpytorch.kernels import Kernel, LinearKernel, MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 from torch import Tensor
 
 from botorch_ext.domains import Box, FiniteSet
@@ -74,17 +73,6 @@ def test_random_functions_have_exactly_the_norm(kernel: Kernel, norm: float) -> 
     assert bool(BOX.contains(f.centers).all())
 
 
-def test_random_functions_depend_on_the_seed_alone() -> None:
-    torch.manual_seed(1)
-    state = torch.get_rng_state()
-    first, again, other = (
-        RKHSFunction.random(BOX, rbf(), 2.0, seed=seed)(BOX.sample(20, 0)) for seed in (1, 1, 2)
-    )
-    assert torch.equal(first, again)
-    assert (first - other).abs().max() > 0.1
-    assert torch.equal(state, torch.get_rng_state())
-
-
 @pytest.mark.parametrize("kernel", [rbf(), matern(0.5), matern(1.5), matern(2.5)])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_maximum_on_a_box_beats_a_grid_and_a_finer_local_search(
@@ -134,58 +122,3 @@ def test_a_later_change_of_the_kernel_does_not_reach_the_function() -> None:
     assert float(f([4.0, -6.4])) == float(before)
     assert kernel.raw_lengthscale.requires_grad
     assert not before.requires_grad
-
-
-def test_float32_stays_float32() -> None:
-    f = RKHSFunction.random(Box(BOX.bounds, dtype=torch.float32), rbf(), 2.0, seed=3)
-    double = RKHSFunction(rbf(), f.centers.double(), f.weights.double(), BOX)
-    assert f(f.optimizer).dtype == torch.float32
-    assert f.optimal_value == pytest.approx(
-        double.optimal_value, **_approx(tolerance(torch.float32))
-    )
-
-
-def test_it_lives_on_the_device_of_its_domain(device: torch.device) -> None:
-    f = RKHSFunction.random(BOX.to(device=device), rbf(), 2.0, seed=3)
-    there = RKHSFunction.random(BOX, rbf(), 2.0, seed=3)
-    assert f.optimizer.device.type == device.type
-    torch.testing.assert_close(f(BOX.sample(5, 1).to(device)).cpu(), there(BOX.sample(5, 1)))
-    assert f.optimal_value == pytest.approx(there.optimal_value, abs=1e-9)
-
-
-def _approx(close: dict[str, float]) -> dict[str, float]:
-    return {"rel": close["rtol"], "abs": close["atol"]}
-
-
-def test_it_can_be_sent_to_another_process() -> None:
-    f = RKHSFunction.random(BOX, matern(2.5), 2.0, seed=3)
-    copy = pickle.loads(pickle.dumps(f))
-    X = BOX.sample(5, seed=2)
-    assert torch.equal(copy(X), f(X))
-    assert copy.optimal_value == f.optimal_value
-
-
-def test_bad_arguments_are_named() -> None:
-    with pytest.raises(ValueError, match=r"weights must be 2 finite numbers.*\(1,\)"):
-        RKHSFunction(rbf(), [[3.0, -6.5], [3.0, -6.4]], [1.0], BOX)
-    with pytest.raises(ValueError, match="weights must be 1 finite numbers"):
-        RKHSFunction(rbf(), [[3.0, -6.5]], [math.nan], BOX)
-    with pytest.raises(ValueError, match=r"centers must have shape \(n, 2\)"):
-        RKHSFunction(rbf(), [[3.0, -6.5, 1.0]], [1.0], BOX)
-    with pytest.raises(ValueError, match=r"noise_std must be non-negative and finite, got -0.1"):
-        RKHSFunction(rbf(), [[3.0, -6.5]], [1.0], BOX, noise_std=-0.1)
-    with pytest.raises(ValueError, match=r"kernel must have no batch dimensions, got .*\(3,\)"):
-        RKHSFunction(RBFKernel(batch_shape=torch.Size([3])), [[3.0, -6.5]], [1.0], BOX)
-    with pytest.raises(ValueError, match="norm must be positive and finite, got 0"):
-        RKHSFunction.random(BOX, rbf(), 0.0)
-    with pytest.raises(ValueError, match="num_centers must be at least 1, got 0"):
-        RKHSFunction.random(BOX, rbf(), 1.0, num_centers=0)
-    with pytest.raises(ValueError, match="kernel must not vanish"):
-        RKHSFunction.random(FiniteSet([[0.0, 0.0]]), LinearKernel(), 1.0)
-    f = RKHSFunction(rbf(), [[3.0, -6.5]], [1.0], BOX)
-    with pytest.raises(ValueError, match=r"X must have shape \(n, 2\)"):
-        f([3.0, -6.5, 1.0])
-    with pytest.raises(ValueError, match="X must be finite"):
-        f([3.0, math.nan])
-    with pytest.raises(ValueError, match=r"X must be torch\.float64"):
-        f(torch.zeros(2, dtype=torch.float32))

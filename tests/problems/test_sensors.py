@@ -52,30 +52,9 @@ def test_values_can_be_rescaled() -> None:
     assert scaled.optimal_value_at(z) == pytest.approx((plain.optimal_value_at(z) - 20) / 4)
 
 
-@pytest.mark.parametrize(
-    ("x", "match"),
-    [
-        ([0.0, 2.0, 1.0], r"\(n, 4\)"),
-        ([0.0, 1.0, 1.0, 0.0], "must be a time of the table"),
-        ([0.0, 4.0, 1.0, 0.0], "must be a time of the table"),
-        ([0.0, 2.001, 1.0, 0.0], "must be a time of the table"),
-        ([0.0, 2.0, 0.0, 1.0], "must be a time of the table"),
-    ],
-)
-def test_what_is_not_in_the_table_is_refused(x, match) -> None:
-    with pytest.raises(ValueError, match=match):
-        HottestSensor(table())(x)
-
-
 def test_sensors_that_are_not_there_are_refused() -> None:
     problem = HottestSensor(table())
     with pytest.raises(OutsideDomainError):
         problem([4.0, *problem.contexts[0].tolist()])
     with pytest.raises(OutsideDomainError):
         problem.optimal_value_at(problem.contexts[0], torch.tensor([[0.5]]).double())
-
-
-@pytest.mark.parametrize("arguments", [{"scale": 0.0}, {"scale": -1.0}, {"center": math.nan}])
-def test_bad_scales(arguments) -> None:
-    with pytest.raises(ValueError, match=next(iter(arguments))):
-        Scaling(**arguments)

@@ -11,7 +11,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.problems import SVCTuning
 from botorch_ext.problems.real_data import svc
 
@@ -30,7 +29,7 @@ def direct(load, x: list[float], num_folds: int, seed: int) -> float:
     [
         ("breast_cancer", load_breast_cancer, 5, 0, [[1.0, -2.0], [-1.5, 0.5], [3.0, -5.5]]),
         ("breast_cancer", load_breast_cancer, 3, 7, [[1.0, -2.0]]),
-        ("digits", load_digits, 5, 0, [[1.0, -2.0]]),
+        pytest.param("digits", load_digits, 5, 0, [[1.0, -2.0]], marks=pytest.mark.slow),
     ],
 )
 def test_the_value_is_that_of_scikit_learn(dataset, load, num_folds, seed, points) -> None:
@@ -40,17 +39,7 @@ def test_the_value_is_that_of_scikit_learn(dataset, load, num_folds, seed, point
     assert task.evaluate(points[0]) == pytest.approx(expected[0], abs=1e-12)
 
 
-def test_shapes_and_domain() -> None:
-    task = SVCTuning()
-    assert task.domain.bounds.tolist() == [[-2.0, -6.0], [4.0, 1.0]]
-    assert task.optimal_value is None
-    assert task.optimizer is None
-    point = torch.tensor([1.0, -2.0], dtype=torch.float64)
-    assert task(point).shape == ()
-    assert task(point.unsqueeze(0)).shape == (1,)
-    assert isinstance(task.evaluate(point), float)
-
-
+@pytest.mark.slow
 def test_fixed_folds_are_deterministic_and_fold_noise_is_real_and_reproducible() -> None:
     fixed, noisy = SVCTuning(), SVCTuning(fold_noise=True)
     # Two settings so close that the classifiers agree: what differs is the folds.
@@ -63,6 +52,7 @@ def test_fixed_folds_are_deterministic_and_fold_noise_is_real_and_reproducible()
     assert not torch.equal(values, SVCTuning(seed=1, fold_noise=True)(points))
 
 
+@pytest.mark.slow
 def test_it_travels_without_its_data_and_loads_them_at_the_first_evaluation() -> None:
     task = SVCTuning(fold_noise=True)
     here = task.evaluate([1.0, -2.0])
@@ -82,16 +72,3 @@ def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch) -> Non
     svc._load.cache_clear()
     with pytest.raises(ImportError, match="pip install scikit-learn"):
         SVCTuning()([1.0, -2.0])
-
-
-def test_bad_arguments_are_named() -> None:
-    with pytest.raises(ValueError, match=r"dataset must be one of \['breast_cancer', 'digits'\]"):
-        SVCTuning("iris")
-    with pytest.raises(ValueError, match="num_folds must be at least 2, got 1"):
-        SVCTuning(num_folds=1)
-    with pytest.raises(ValueError, match="seed must be at least 0 and below"):
-        SVCTuning(seed=-1)
-    with pytest.raises(OutsideDomainError, match="X must lie in the box"):
-        SVCTuning()([5.0, -2.0])
-    with pytest.raises(ValueError, match="x must be one point, got 2 points"):
-        SVCTuning().evaluate([[1.0, -2.0], [1.0, -2.0]])  # type: ignore[list-item]

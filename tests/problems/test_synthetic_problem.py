@@ -3,10 +3,8 @@ import math
 import pytest
 import torch
 from botorch.test_functions import synthetic
-from botorch.test_functions.multi_objective import BraninCurrin
 from scipy.optimize import minimize
 
-from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.problems import SyntheticProblem
 from tests.helpers import tolerance
 
@@ -95,25 +93,3 @@ def test_a_function_without_stated_maximiser_keeps_its_stated_optimum() -> None:
     problem = SyntheticProblem(synthetic.TrajectoryPlanning())
     assert problem.optimizer is None
     assert problem.optimal_value == 0.0
-
-
-def test_one_point_gradients_and_the_box() -> None:
-    problem = SyntheticProblem(synthetic.Branin())
-    assert problem([1.0, 2.0]).shape == ()
-    X = problem.domain.sample(4, seed=1).requires_grad_(True)
-    assert torch.autograd.gradcheck(problem, (X,))
-    with pytest.raises(OutsideDomainError, match="X must lie in the box"):
-        problem([11.0, 2.0])
-
-
-def test_what_does_not_fit_is_named() -> None:
-    with pytest.raises(ValueError, match="without constraints, got ConstrainedHartmann"):
-        SyntheticProblem(synthetic.ConstrainedHartmann())
-    with pytest.raises(ValueError, match=r"SyntheticTestFunction.*got BraninCurrin"):
-        SyntheticProblem(BraninCurrin())  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="continuous in every coordinate, got AckleyMixed"):
-        SyntheticProblem(synthetic.AckleyMixed())
-    with pytest.raises(ValueError, match="known optimum, got Hartmann"):
-        SyntheticProblem(synthetic.Hartmann(4, bounds=[(0.0, 1.0)] * 4))
-    with pytest.raises(ValueError, match="noise_std must be non-negative and finite, got -1"):
-        SyntheticProblem(synthetic.Branin(), noise_std=-1)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from botorch_ext.problems import Temperatures, load_temperatures, synthetic_temperatures
+from botorch_ext.problems import load_temperatures, synthetic_temperatures
 
 HEADER = "date time epoch moteid temperature humidity light voltage"
 
@@ -131,21 +131,6 @@ def test_bad_files_and_arguments(tmp_path, text, arguments, match) -> None:
     path.write_text(text)
     with pytest.raises(ValueError, match=match):
         load_temperatures(path, **arguments)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"nothing\.csv"):
-        load_temperatures(tmp_path / "nothing.csv")
-
-
-def test_temperatures_check_their_table() -> None:
-    values = torch.full((2, 48), 20.0)
-    with pytest.raises(ValueError, match="values must be S x T"):
-        Temperatures(values[0], (0,))
-    with pytest.raises(ValueError, match="sensors must be 2 different numbers"):
-        Temperatures(values, (1, 1))
-    with pytest.raises(ValueError, match="finite"):
-        Temperatures(values / 0 - values / 0, (0, 1))
 
 
 def test_days_can_be_cut_out() -> None:

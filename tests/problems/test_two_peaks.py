@@ -57,7 +57,7 @@ def test_the_worst_case_on_a_set_is_its_definition_in_loops(norm) -> None:
 
 
 @pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize("dim", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_radius_of_whole_steps_of_a_grid_reaches_the_last_of_them(norm, dim: int) -> None:
     axis = torch.arange(21, dtype=torch.float64)
     steps = torch.cartesian_prod(*[axis] * dim).reshape(-1, dim)
@@ -120,14 +120,3 @@ def test_the_norm_is_that_of_the_function() -> None:
     assert problem.rkhs_norm(0.071) == math.inf
     assert [value < 0.05 * math.sqrt(2) for value in problem.lengthscales] == [True] + [False] * 3
     assert problem.true_model == 0
-
-
-def test_what_does_not_fit_is_named() -> None:
-    with pytest.raises(ValueError, match=r"radius must be in \[0.05, 0.12\], got 0.2"):
-        TwoPeaks(radius=0.2)
-    with pytest.raises(ValueError, match='norm must be "l2" or "linf", got \'l1\''):
-        TwoPeaks(norm="l1")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"domain must contain the points within 0\.2 of 0\.65"):
-        TwoPeaks(Box([[0.0], [0.8]]))
-    with pytest.raises(ValueError, match="center must lie in the box"):
-        TwoPeaks(box(1)).worst_value(torch.tensor([1.5], dtype=torch.float64))

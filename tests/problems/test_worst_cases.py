@@ -9,7 +9,6 @@ from gpytorch.kernels import RBFKernel, ScaleKernel
 
 import botorch_ext as bx
 from botorch_ext.problems import (
-    LinearArms,
     LockOut,
     NoisyLockOut,
     Perturbed,
@@ -83,14 +82,6 @@ def test_gp_ucb_never_plays_the_better_arm_whatever_its_width(
     )
 
 
-@pytest.mark.parametrize("gap", [0.0, -1.0, math.inf, math.nan])
-def test_impossible_gaps_are_refused(gap: float) -> None:
-    with pytest.raises(ValueError, match="gap must be positive"):
-        NoisyLockOut(gap)
-    with pytest.raises(ValueError, match="gap must be positive"):
-        hidden_arm(_smooth(0)[0], torch.zeros(1, 1).double(), gap)
-
-
 def test_a_few_random_linear_instances_lock_gp_ucb_out() -> None:
     def is_locked(seed: int) -> bool:
         problem = random_linear(seed)
@@ -112,12 +103,6 @@ def test_random_linear_instances_are_what_they_say() -> None:
     assert torch.equal(random_linear(5, dim=4, num_arms=9).domain.points, arms)
     with pytest.raises(ValueError, match="num_arms must be"):
         random_linear(0, num_arms=0)
-
-
-def test_linear_arms_are_short_enough_for_the_bound() -> None:
-    for arms, theta in (([[1.1, 0.0]], [1.0, 0.0]), ([[1.0, 0.0]], [1.0, 0.5])):
-        with pytest.raises(ValueError, match="must have norm at most 1"):
-            LinearArms(arms, theta, [0.0])
 
 
 def _smooth(seed):
@@ -191,18 +176,6 @@ def test_the_run_speaks_against_a_nugget_that_belongs_to_f() -> None:
         return float(normal.log_prob(trace.observations))
 
     assert evidence(K) - evidence(K + (2.0 / 4) ** 2 * same) > math.log(2 / 0.1)
-
-
-def test_a_hidden_arm_needs_a_point_that_was_not_played() -> None:
-    f, _ = _smooth(1)
-    with pytest.raises(ValueError, match="leave out"):
-        hidden_arm(f, f.domain.points, 1.0)
-    with pytest.raises(ValueError, match="points of the domain"):
-        hidden_arm(f, torch.tensor([[9.0]]).double(), 1.0)
-    box = bx.Box([[3.0], [4.0]])
-    smooth = RKHSFunction.random(box, RBFKernel().double(), norm=1.0)
-    with pytest.raises(ValueError, match="finite set"):
-        hidden_arm(smooth, box.sample(3, 0), 1.0)
 
 
 def test_a_white_perturbation_is_plus_or_minus_eps_at_each_point() -> None:
