@@ -1,132 +1,139 @@
-"""Every frozen kernel equals GPyTorch's, in values and in gradients, single and batched."""
+"""Every frozen kernel equals GPyTorch's in values and gradients, single and batched."""
 
 import math
 
 import pytest
 import torch
-from gpytorch.kernels import AdditiveKernel, LinearKernel, ProductKernel
+from gpytorch.kernels import AdditiveKernel as Sum
+from gpytorch.kernels import IndexKernel, LinearKernel, ProductKernel
 from torch.testing import assert_close
 
 from botorch_ext.kernel_functions import freeze
 from botorch_ext.kernel_functions.columns import ColumnsKernel
-from tests.helpers import tolerance
+from botorch_ext.kernels import ActionContextKernel, AdditiveKernel, TaskKernel
+from tests.helpers import devices, pairwise, tolerance
+from tests.kernel_functions.additive import ARD, BASES, BATCHED, DECOMPOSITIONS, Distance, batch_of
 from tests.kernel_functions.kernels import periodic, points, scaled, spread, stationary
+from tests.kernels import joint
 
+pytestmark = joint.sparse_matrices
 TOL = tolerance(torch.float64)
 CPU = torch.device("cpu")
 NUS = {"rbf": math.inf, "matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
-ARD = spread(0.4, 2.0, 1, 3)
 MANY = spread(0.3, 2.0, 4, 1, 1)
 MANY_ARD = spread(0.3, 3.0, 4, 1, 3)
+SCALES = spread(0.2, 1.5, 4)
 
 
 def kernels():
+    """Names, and functions that make kernels."""
     for name, nu in NUS.items():
-        yield name, stationary(nu)
-        yield f"{name} ard", stationary(nu, ARD)
-        yield f"{name} scaled", scaled(stationary(nu))
-        yield f"{name} batched", stationary(nu, MANY)
-        yield f"{name} batched ard", stationary(nu, MANY_ARD)
-        yield f"{name} batched and scaled", scaled(stationary(nu, MANY), spread(0.2, 1.5, 4))
-        yield f"{name} with batched scale", scaled(stationary(nu), spread(0.2, 1.5, 4))
-        yield f"{name} of two batch dimensions", stationary(nu, spread(0.3, 2.0, 2, 4, 1, 1))
-    yield "columns", stationary(1.5, spread(0.3, 2.0, 1, 2), active_dims=(2, 0))
-    yield "scaled columns", scaled(stationary(math.inf, active_dims=(1,)))
-    yield "scaled twice", scaled(scaled(stationary(2.5, MANY)), spread(0.2, 1.5, 4))
-    yield "batched columns", stationary(math.inf, MANY, active_dims=(0, 2))
-    yield "sum", AdditiveKernel(stationary(math.inf, 0.4, active_dims=(0,)), stationary(2.5))
-    yield "product", ProductKernel(stationary(math.inf), stationary(1.5, ARD), stationary(0.5))
-    yield "scaled sum of products", scaled(stationary(1.5) * stationary(2.5, ARD) + stationary(0.5))
-    yield "batched sum", scaled(stationary(1.5, MANY) + stationary(2.5, ARD), spread(0.2, 1.5, 4))
-    yield "batched product", stationary(math.inf, MANY_ARD) * scaled(stationary(1.5, MANY), 0.3)
-    yield "periodic", periodic()
-    yield "periodic ard", periodic(spread(0.5, 3.0, 1, 3), ARD)
-    yield "periodic columns", periodic(spread(0.5, 3.0, 1, 2), spread(0.4, 2.0, 1, 2), (2, 0))
-    yield "scaled periodic", scaled(periodic(0.6, 1.3))
-    yield "periodic of batched lengthscales", periodic(spread(0.7, 0.7, 4, 1, 1), MANY)
-    yield "periodic of batched periods", periodic(MANY, spread(0.7, 0.7, 4, 1, 1))
-    yield "batched periodic ard", scaled(periodic(MANY_ARD, MANY_ARD), spread(0.2, 1.5, 4))
-    yield "sum and product of periodic", periodic() + periodic(MANY, MANY) * stationary(1.5)
+        yield name, lambda nu=nu: stationary(nu)
+        yield f"{name} ard scaled", lambda nu=nu: scaled(stationary(nu, ARD))
+        yield f"{name} batched ard", lambda nu=nu: scaled(stationary(nu, MANY_ARD), SCALES)
+        yield (
+            f"{name} of two batch dimensions",
+            lambda nu=nu: stationary(nu, spread(0.3, 2.0, 2, 4, 1, 1)),
+        )
+    yield "batched scale", lambda: scaled(stationary(1.5), SCALES)
+    yield "columns", lambda: stationary(1.5, spread(0.3, 2.0, 1, 2), active_dims=(2, 0))
+    yield "scaled twice", lambda: scaled(scaled(stationary(2.5, MANY)), SCALES)
+    yield "batched columns", lambda: stationary(math.inf, MANY, active_dims=(0, 2))
+    yield "sum", lambda: Sum(stationary(math.inf, 0.4, active_dims=(0,)), stationary(2.5))
+    yield "product", lambda: ProductKernel(stationary(math.inf), stationary(1.5, ARD), periodic())
+    yield (
+        "batched sum of products",
+        lambda: scaled(stationary(1.5, MANY) * stationary(2.5, ARD) + stationary(0.5), SCALES),
+    )
+    yield "batched product", lambda: stationary(math.inf, MANY_ARD) * scaled(stationary(1.5, MANY))
+    yield "periodic", periodic
+    yield (
+        "periodic columns",
+        lambda: scaled(periodic(spread(0.5, 3.0, 1, 2), spread(0.4, 2.0, 1, 2), (2, 0)), 1.3),
+    )
+    yield "periodic of batched lengthscales", lambda: periodic(spread(0.7, 0.7, 4, 1, 1), MANY)
+    yield "periodic of batched periods", lambda: periodic(MANY, spread(0.7, 0.7, 4, 1, 1))
+    yield "batched periodic ard", lambda: scaled(periodic(MANY_ARD, MANY_ARD), SCALES)
+    for i, (name, make) in enumerate(BASES.items()):
+        groups = DECOMPOSITIONS[i % len(DECOMPOSITIONS)]
+        yield f"groups of {name}", lambda make=make, g=groups: AdditiveKernel(make(), g, 3)
+    for name, make in BATCHED.items():
+        yield f"batched groups of {name}", lambda make=make: batch_of(make())
+    yield "groups, scaled", lambda: scaled(AdditiveKernel(stationary(2.5), [(0, 1), (1, 2)], 3), 2)
+    for name, make in (joint.SINGLE | joint.NO_CLOSED_FORM).items():
+        yield f"joint {name}", make
+    for name, make in joint.BATCHED.items():
+        yield f"joint batched {name}", make
 
 
 KERNELS = dict(kernels())
 
 
-def gpytorch_values(kernel, X1, X2):
-    """One pair of points at a time: GPyTorch's own matrices lose digits at small distances."""
-
-    def value(i, j):
-        x1, x2 = X1[..., i : i + 1, :], X2[..., j : j + 1, :]
-        return kernel(x1, x2).to_dense()[..., 0, 0]
-
-    rows = [[value(i, j) for j in range(X2.shape[-2])] for i in range(X1.shape[-2])]
-    return torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)
-
-
-def inputs(kernel, own_points):
+def inputs(name, kernel, own_points=False):
     """Two sets of points, shared by the batch of the kernel or one second set for each."""
-    X1 = points(9, 0)
-    X2 = points(5, 1, kernel.batch_shape if own_points else ())
-    return X1, X2
+    draw = joint.points if name.startswith("joint") else points
+    return draw(6, 0), draw(5, 1, kernel.batch_shape if own_points else ())
 
 
-@pytest.mark.parametrize("own_points", [False, True])
-@pytest.mark.parametrize("name", KERNELS)
-def test_values_are_those_of_gpytorch(name, own_points, device):
-    kernel = KERNELS[name]
-    X1, X2 = inputs(kernel, own_points)
-    X2[..., :2, :] = X1[:2]
+@pairwise(name=KERNELS, own_points=[False, True], device=devices())
+def test_values_and_gradients_are_those_of_gpytorch(name, own_points, device):
+    kernel = KERNELS[name]()
+    batch = kernel.batch_shape
     frozen = freeze(kernel, torch.float64, device)
-    assert frozen.batch_shape == kernel.batch_shape
+    assert frozen.batch_shape == batch
+    generic = "generic" in name or "linear" in name
+    assert frozen.has_closed_form_gradient == (not generic)
+    X1, X2 = inputs(name, kernel, own_points)
+    more = X1.expand(2, *[1] * len(batch), *X1.shape)
+    near = X2.clone()
+    near[..., :2, :] = X1[:2]
     with torch.no_grad():
-        expected = gpytorch_values(kernel, X1, X2)
-        diagonal = kernel(X2, diag=True)
-    X1, X2 = X1.to(device), X2.to(device)
-    got = frozen(X1, X2).expand(expected.shape).cpu()
-    # GPyTorch's own Matern distances are at least 1e-8 / lengthscale.
-    assert_close(got, expected, rtol=1e-10, atol=1e-7 if name != "rbf" else 1e-12)
-    assert_close(frozen.diagonal(X2).expand(diagonal.shape).cpu(), diagonal, **TOL)
-    K, _ = frozen.value_and_pullback(X1, X2)
-    assert_close(K.expand(expected.shape).cpu(), got, **TOL)
-
-
-@pytest.mark.parametrize("own_points", [False, True])
-@pytest.mark.parametrize("name", KERNELS)
-def test_the_pullback_is_the_gradient(name, own_points, device):
-    kernel = KERNELS[name]
-    frozen = freeze(kernel, torch.float64, device)
-    assert frozen.has_closed_form_gradient
-    X1, X2 = (X.to(device) for X in inputs(kernel, own_points))
-    W = points(9, 2, kernel.batch_shape)[..., :, :1].to(device) - 3  # broadcasts over columns
-    for weights in (W, W * spread(-1.0, 2.0, 9, 5).to(device)):
+        expected = kernel(X1, near).to_dense().expand(*batch, 6, 5)
+        got = frozen(X1.to(device), near.to(device)).expand(*batch, 6, 5).cpu()
+        # GPyTorch's distances of a point to itself are at least 1e-8 lengthscales.
+        assert_close(got, expected, rtol=1e-10, atol=1e-7)
+        diagonal = kernel(X2.expand(*batch, *X2.shape[-2:]), diag=True)
+        got = frozen.diagonal(X2.to(device)).expand(*batch, 5).cpu()
+        assert_close(got, diagonal, **TOL)
+        expected = kernel(more, X2).to_dense()
+        assert_close(
+            frozen(more.to(device), X2.to(device)).expand(expected.shape).cpu(), expected, **TOL
+        )
+    has_tasks = any(isinstance(part, TaskKernel | IndexKernel) for part in kernel.modules())
+    for W in (spread(-1.0, 2.0, 6, 5), spread(0.5, 1.0, *batch, 6, 1)):
         # Own points for each kernel, so that the gradients stay apart.
-        X = X2.expand(*kernel.batch_shape, 5, 3).clone().requires_grad_()
-        (expected,) = torch.autograd.grad((weights * frozen(X1, X)).sum(), X)
-        K = kernel(X1.cpu(), X.cpu()).to_dense().to(device)
-        (oracle,) = torch.autograd.grad((weights * K).sum(), X)
-        assert_close(expected, oracle, **TOL)
-        K, pullback = frozen.value_and_pullback(X1, X2)
-        before = K.clone()
-        assert_close(pullback(weights), expected, **TOL)
-        assert torch.equal(K, before)
+        X = X2.expand(*batch, *X2.shape[-2:]).clone().requires_grad_()
+        K = kernel(X1, X).to_dense()
+        (expected,) = torch.autograd.grad((W * K).sum(), X)
+        (through_values,) = torch.autograd.grad(
+            (W.to(device) * frozen(X1.to(device), X.to(device))).sum(), X
+        )
+        assert_close(through_values, expected, **TOL)
+        if frozen.has_closed_form_gradient:
+            values, pullback = frozen.value_and_pullback(X1.to(device), X2.to(device))
+            before = values.clone()
+            assert_close(values.expand(K.shape).cpu(), K.detach(), **TOL)
+            got = pullback(W.to(device)).cpu()
+            assert_close(got, expected, **TOL)
+            assert torch.equal(values, before)
+            assert not (has_tasks and got[..., -1].any())
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_values_have_derivatives_in_both_inputs(name):
-    X1, X2 = (X.requires_grad_() for X in inputs(KERNELS[name], True))
-    assert torch.autograd.gradcheck(freeze(KERNELS[name], torch.float64, CPU), (X1, X2))
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_a_coincident_point_has_no_slope(name):
-    frozen = freeze(KERNELS[name], torch.float64, CPU)
-    X = points(1, 0)
+@pytest.mark.parametrize("name", ["rbf", "matern12", "product", "batched periodic ard"])
+def test_values_have_derivatives_in_both_inputs_and_none_at_the_same_point(name):
+    kernel = KERNELS[name]()
+    frozen = freeze(kernel, torch.float64, CPU)
+    X1, X2 = (X.requires_grad_() for X in inputs(name, kernel))
+    assert torch.autograd.gradcheck(frozen, (X1, X2))
+    X = X1[:1].detach()
     K, pullback = frozen.value_and_pullback(X, X.clone())
     assert_close(pullback(torch.ones_like(K)).abs().max().item(), 0.0, **TOL)
 
 
-def test_a_kernel_without_closed_form_makes_a_sum_that_has_none():
+def test_sums_with_a_kernel_without_closed_form_have_none():
     frozen = freeze(stationary(1.5) + LinearKernel().double(), torch.float64, CPU)
+    assert not frozen.has_closed_form_gradient
+    frozen = freeze(AdditiveKernel(Distance().double(), [(0,), (1, 2)], 3), torch.float64, CPU)
     assert not frozen.has_closed_form_gradient
 
 
@@ -143,3 +150,40 @@ def test_listed_columns_are_known_on_every_device(device):
     assert kernel.columns(4) == [2, 0]
     with pytest.raises(ValueError, match="at least 3 columns"):
         kernel.columns(2)
+
+
+def test_equal_kernels_on_one_column_count_once():
+    base = stationary(1.5, spread(0.7, 0.7, 4, 1, 1), active_dims=(1,))
+    frozen = freeze(AdditiveKernel(base, [(0,), (1, 2)], 3), torch.float64, CPU)
+    one = AdditiveKernel(stationary(1.5, 0.7, active_dims=(1,)), [(0,), (1, 2)], 3)
+    X1, X2 = points(6, 0), points(5, 1)
+    with torch.no_grad():
+        assert_close(frozen(X1, X2), one(X1, X2).to_dense().expand(4, 6, 5), **TOL)
+
+
+@pytest.mark.parametrize("name", ["product", "listed", "given tasks"])
+def test_frozen_kernels_can_be_restricted_to_groups(name):
+    kernel = joint.SINGLE[name]()
+    masks = torch.tensor([[1.0, 0, 1, 1, 1], [0, 1, 1, 0, 1]], dtype=torch.float64)
+    X1, X2 = joint.points(6, 0), joint.points(5, 1)
+    with torch.no_grad():
+        expected = torch.stack([kernel(X1 * m, X2 * m).to_dense() for m in masks])
+    got = freeze(kernel, torch.float64, CPU).restricted(masks)(X1, X2)
+    assert_close(got, expected, **TOL)
+
+
+@pytest.mark.parametrize("name", ["product", "a task among contexts", "listed"])
+def test_points_without_all_columns_are_refused(name):
+    kernel = joint.SINGLE[name]()
+    frozen = freeze(kernel, torch.float64, CPU)
+    assert isinstance(kernel, ActionContextKernel)
+    X = joint.points(4, 0)[:, :3]
+    for act in (
+        lambda: frozen(X, X),
+        lambda: frozen.diagonal(X),
+        lambda: frozen.value_and_pullback(X, X),
+        lambda: kernel(X, X).to_dense(),
+        lambda: kernel(X, diag=True),
+    ):
+        with pytest.raises(ValueError, match="at least 4 columns"):
+            act()

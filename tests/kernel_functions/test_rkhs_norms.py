@@ -52,7 +52,10 @@ def test_the_density_is_the_transform_of_the_kernel(nu: float) -> None:
     np.testing.assert_allclose(spectral_density(nu, frequency, 2), two, rtol=1e-8)
 
 
-@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("nu", [0.5, pytest.param(1.5, marks=SLOW), pytest.param(2.5, marks=SLOW)])
 def test_the_norm_of_the_bump_on_the_line_in_closed_form(nu: float) -> None:
     # 1 / k^ = (2 nu + w^2)^p / c with p = nu + 1/2: squares of the derivatives up to the p-th.
     p = round(nu + 0.5)
@@ -67,7 +70,7 @@ def test_the_norm_of_the_bump_on_the_line_in_closed_form(nu: float) -> None:
     assert bump_norm(nu, 1) == pytest.approx(math.sqrt(sum(terms) / constant), rel=1e-7)
 
 
-@pytest.mark.parametrize(("nu", "dim"), [(1.0, 2), (0.5, 3)])
+@pytest.mark.parametrize(("nu", "dim"), [(1.0, 2), pytest.param(0.5, 3, marks=SLOW)])
 def test_the_norm_of_the_bump_in_more_columns_in_closed_form(nu: float, dim: int) -> None:
     # Where nu + d/2 = 2, 1 / k^ = (2 nu + w^2)^2 / c: the bump, its gradient and its Laplacian.
     r, weights = (NODES + 1) / 2, WEIGHTS / 2
@@ -83,6 +86,7 @@ def test_the_norm_of_the_bump_in_more_columns_in_closed_form(nu: float, dim: int
     assert bump_norm(nu, dim) == pytest.approx(norm, rel=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nu", "close"), [(0.5, 0.985), (1.5, 0.9997), (2.5, 0.9995)])
 def test_interpolation_on_the_line_approaches_the_norm_from_below(nu: float, close: float) -> None:
     norms = []
@@ -93,6 +97,7 @@ def test_interpolation_on_the_line_approaches_the_norm_from_below(nu: float, clo
     assert close * bump_norm(nu, 1) < norms[-1] < bump_norm(nu, 1) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nu", "close"), [(0.5, 0.93), (1.5, 0.95), (2.5, 0.8)])
 def test_interpolation_in_the_plane_approaches_the_norm_from_below(nu: float, close: float) -> None:
     norms = []
@@ -105,17 +110,11 @@ def test_interpolation_in_the_plane_approaches_the_norm_from_below(nu: float, cl
 
 
 @pytest.mark.parametrize(
-    ("nu", "dim", "message"),
-    [
-        (math.inf, 2, "nu must be finite, .* RBF kernel .* bump .*, got inf"),
-        (0.0, 2, "nu must be positive, got 0"),
-        (0.5, 0, "dim must be at least 1, got 0"),
-        (0.5, 5, "dim must be at most 4, .* got 5"),
-        (0.5, 1.5, "dim must be a whole number, got 1.5"),
-    ],
+    ("name", "nu", "dim"),
+    [("nu", math.inf, 2), ("nu", 0.0, 2), ("dim", 0.5, 0), ("dim", 0.5, 5), ("dim", 0.5, 1.5)],
 )
-def test_a_bump_without_a_norm_is_refused(nu: float, dim: int, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_a_bump_without_a_norm_is_refused(name: str, nu: float, dim: int) -> None:
+    with pytest.raises(ValueError, match=name):
         bump_norm(nu, dim)
 
 
@@ -135,15 +134,18 @@ def test_what_is_known_of_a_radial_kernel() -> None:
     assert radial_kernel(one, 2).nu == math.inf
 
 
-def test_other_kernels_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"kernel must be RBF or Matern, .* got LinearKernel"):
-        radial_kernel(LinearKernel(), 2)
-    with pytest.raises(ValueError, match=r"kernel must be RBF or Matern, .* got AdditiveKernel"):
-        radial_kernel(RBFKernel() + RBFKernel(), 2)
-    with pytest.raises(ValueError, match="no batch dimensions"):
-        radial_kernel(RBFKernel(batch_shape=torch.Size([2])), 2)
-    with pytest.raises(ValueError, match="on 1 columns"):
-        radial_kernel(RBFKernel(ard_num_dims=2), 1)
+@pytest.mark.parametrize(
+    ("kernel", "dim"),
+    [
+        (LinearKernel(), 2),
+        (RBFKernel() + RBFKernel(), 2),
+        (RBFKernel(batch_shape=torch.Size([2])), 2),
+        (RBFKernel(ard_num_dims=2), 1),
+    ],
+)
+def test_other_kernels_are_refused(kernel, dim) -> None:
+    with pytest.raises(ValueError, match="kernel"):
+        radial_kernel(kernel, dim)
 
 
 def closed_growth_norm(nu: float, exponent: float, dim: int, scale: float) -> float:
@@ -181,24 +183,16 @@ def closed_growth_norm(nu: float, exponent: float, dim: int, scale: float) -> fl
     ("nu", "exponent", "dim", "scale"),
     [
         (0.5, 0.75, 1, 1.0),
-        (0.5, 1.0, 1, 0.3),
         (0.5, 2.0, 1, 1.0),
-        (0.5, 4.0, 1, 3.0),
         (0.5, 9.5, 1, 20.0),
         (0.5, 20.0, 1, 1.0),
-        (1.5, 1.8, 1, 1.0),
         (1.5, 2.0, 1, 0.02),
         (1.5, 4.0, 1, 1.7),
         (2.5, 2.0, 1, 0.7),
-        (2.5, 2.8, 1, 0.6),
-        (2.5, 4.0, 1, 1.0),
-        (2.5, 19.0, 1, 1.0),
         (2.5, 20.0, 1, 1.0),
         (1.0, 1.2, 2, 1.0),
-        (1.0, 2.0, 2, 0.4),
         (1.0, 5.0, 2, 2.0),
         (0.5, 0.8, 3, 1.0),
-        (0.5, 1.9999, 3, 1.0),
     ],
 )
 def test_the_norm_of_a_growth_in_closed_form(
@@ -223,19 +217,19 @@ def test_a_growth_of_gaussians_in_the_space_of_the_rbf_kernel() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("name", "arguments"),
     [
-        ((0.5, 0.5, 1), r"exponent must be above nu = 0.5 or even: .* got 0.5"),
-        ((2.5, 2.4, 1), r"exponent must be above nu = 2.5 or even: .* got 2.4"),
-        ((math.inf, 3.0, 1), r"exponent must be even: .* got 3.0"),
-        ((math.inf, 4.0, 1, 1.4), r"scale must be above sqrt\(exponent / 2\) .* got 1.4"),
-        ((0.5, 0.0, 1), r"exponent must be in \(0, 20\], got 0.0"),
-        ((0.5, 22.0, 1), r"exponent must be in \(0, 20\], got 22.0"),
-        ((0.5, math.nan, 1), r"exponent must be in \(0, 20\], got nan"),
-        ((0.5, 1.0, 0), r"dim must be at least 1, got 0"),
-        ((0.5, 1.0, 1, 0.0), r"scale must be positive and finite, got 0.0"),
+        ("exponent", (0.5, 0.5, 1)),
+        ("exponent", (2.5, 2.4, 1)),
+        ("exponent", (math.inf, 3.0, 1)),
+        ("exponent", (0.5, 0.0, 1)),
+        ("exponent", (0.5, 22.0, 1)),
+        ("exponent", (0.5, math.nan, 1)),
+        ("scale", (math.inf, 4.0, 1, 1.4)),
+        ("scale", (0.5, 1.0, 1, 0.0)),
+        ("dim", (0.5, 1.0, 0)),
     ],
 )
-def test_a_growth_without_a_norm_is_refused(arguments: tuple, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_a_growth_without_a_norm_is_refused(name: str, arguments: tuple) -> None:
+    with pytest.raises(ValueError, match=name):
         growth_norm(*arguments)

