@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from inspect import signature
 from typing import Any, Self
@@ -11,6 +12,7 @@ from botorch.acquisition import AnalyticAcquisitionFunction
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import Model, ModelList
 from botorch.models.utils import fantasize
+from botorch.optim.initializers import gen_batch_initial_conditions
 from botorch.posteriors import TransformedPosterior
 from botorch.utils.transforms import is_ensemble, t_batch_mode_transform
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
@@ -112,7 +114,8 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
 
         Raises:
             ValueError: If there are no points; if several points have NaN; if points have another
-                dtype, device or dimension than the model's; or if gradients are needed for q > 1.
+                dtype, device or dimension than the model's; or if gradients are needed for q > 1,
+                at once where ``optimize_acqf`` draws the starts of an ascent.
         """
         X = as_batch(X, self._told_model, dim=self._dim)
         self._refresh()
@@ -127,7 +130,7 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
             return X.new_zeros(batch)
         if q == 1:
             return self._values(X)
-        if X.requires_grad and torch.is_grad_enabled():
+        if (X.requires_grad and torch.is_grad_enabled()) or _starts_are_drawn():
             raise ValueError(
                 f"X must have q = 1 for gradients, got q = {q}: "
                 "choose points one by one, as with sequential=True"
@@ -163,6 +166,15 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         moments: Any = self._mean_and_sigma(X)
         mean, std = moments
         return mean.squeeze(-1), std.squeeze(-1)
+
+
+def _starts_are_drawn() -> bool:
+    """Whether BoTorch draws the starts of an ascent, which needs gradients: it evaluates hundreds
+    of batches without them first."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code is not gen_batch_initial_conditions.__code__:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _told(posterior: Any) -> Tensor:

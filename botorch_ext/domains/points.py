@@ -143,7 +143,19 @@ def require_same_kind(X: Tensor, like: Tensor, name: str) -> None:
     if X.dtype != like.dtype or X.device != like.device:
         raise ValueError(
             f"{name} must be {like.dtype} on {like.device}, got {X.dtype} on {X.device}"
+            f"{_cure(X, like)}"
         )
+
+
+def _cure(X: Tensor, like: Tensor) -> str:
+    """How to give numbers of a floating-point dtype another one; empty for other differences."""
+    ways = {torch.float32: "float()", torch.float64: "double()"}
+    if X.device != like.device or not {X.dtype, like.dtype} <= set(ways):
+        return ""
+    return (
+        f": convert it, as with X.{ways[like.dtype]}, or compute in {str(X.dtype).split('.')[-1]} "
+        f"on a domain of that dtype, as with bx.Box(bounds.{ways[X.dtype]})"
+    )
 
 
 def checked_tensor(

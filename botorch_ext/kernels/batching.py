@@ -149,7 +149,9 @@ def members_of(values: Tensor, index: int | Sequence[int]) -> Tensor:
 
 @lru_cache(maxsize=256)
 def _positions(index: tuple[int, ...], device: torch.device) -> Tensor:
-    return torch.tensor(index, device=device)
+    # Every set of the process shares it, so it is no inference tensor: autograd refuses those.
+    with torch.inference_mode(False):
+        return torch.tensor(index, device=device)
 
 
 def without_repeats(kernel: Kernel) -> Kernel:

@@ -20,6 +20,7 @@ from botorch_ext.acquisition import (
     OptimisticModelUCB,
     StableUCB,
 )
+from tests.helpers import drawn
 
 BOUNDS = torch.tensor([[2.0, -3.0], [5.0, -1.0]], dtype=torch.float64)
 
@@ -57,9 +58,7 @@ CASES = {
 
 def draw(n: int, seed: int, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
     """``n x 2`` points of the box and values there."""
-    g = torch.Generator().manual_seed(seed)
-    U = torch.rand(n, 2, generator=g, dtype=torch.float64)
-    X = BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * U
+    X = BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * drawn(n, 2, seed=seed)
     y = torch.sin(2 * X[:, 0]) * (X[:, 1] + 2)
     return X.to(dtype), y.to(dtype)
 

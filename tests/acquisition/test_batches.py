@@ -19,10 +19,9 @@ from botorch_ext.acquisition import (
     EnlargedUpperConfidenceBound,
     IntegratedLogEI,
     LowerConfidenceBound,
-    MaxVariance,
 )
 from tests.acquisition.every_function import BOUNDS, CASES, draw, kernel_gp, single_task_gp
-from tests.helpers import tolerance
+from tests.helpers import pairwise, tolerance
 
 TOL = tolerance(torch.float64)
 FEW = {"num_restarts": 2, "raw_samples": 16}
@@ -62,26 +61,24 @@ def test_a_batch_is_the_sum_of_its_points_one_by_one(case, make, pending):
     assert (acqf.X_pending is None) if told is None else torch.equal(acqf.X_pending, told)
 
 
-def test_gradients_of_a_batch_are_refused(case):
+def test_batches_are_refused_where_gradients_are_needed_before_raw_samples(case):
     acqf, X = case(kernel_gp()), draw(3, 3)[0].requires_grad_()
-    with pytest.raises(ValueError, match=r"X must have q = 1 .* got q = 3.*sequential=True"):
+    with pytest.raises(ValueError, match=r"\bX\b.*sequential=True"):
         acqf(X)
+    counted = []
+    acqf._values = lambda X: counted.append(len(X))
     with pytest.raises(ValueError, match="sequential=True"):
         optimize_acqf(acqf, BOUNDS, q=3, **FEW)
+    assert not counted
 
 
-def test_no_points(case):
-    acqf = case(kernel_gp())
+def test_no_points_and_many_batch_dimensions(case):
+    acqf, X = case(kernel_gp()), draw(4, 3)[0]
     assert acqf(torch.empty(0, 1, 2, dtype=torch.float64)).shape == (0,)
     assert acqf(torch.empty(2, 0, 3, 2, dtype=torch.float64)).shape == (2, 0)
-    with pytest.raises(ValueError, match="X must have at least one point"):
+    with pytest.raises(ValueError, match="X"):
         acqf(torch.empty(2, 0, 2, dtype=torch.float64))
-
-
-def test_many_batch_dimensions(case):
-    acqf, X = case(kernel_gp()), draw(4, 3)[0]
     assert_close(acqf(X.view(1, 1, 2, 2, 1, 2)).view(-1), acqf(X.view(4, 1, 2)), **TOL)
-    assert acqf(X.view(1, 1, 1, 4, 2)).shape == (1, 1, 1)
 
 
 def chosen(acqf, optimise):
@@ -94,64 +91,47 @@ def chosen(acqf, optimise):
     return X, values
 
 
-def test_mixed(case):
-    acqf = case(kernel_gp())
-    X, value = chosen(
-        acqf,
-        lambda acqf: optimize_acqf_mixed(
-            acqf, BOUNDS, q=3, fixed_features_list=[{0: v} for v in LEVELS], options=BRIEF, **FEW
-        ),
+def mixed(acqf):
+    return optimize_acqf_mixed(
+        acqf, BOUNDS, q=3, fixed_features_list=[{0: v} for v in LEVELS], options=BRIEF, **FEW
     )
+
+
+def mixed_alternating(acqf):
+    few = {"maxiter_alternating": 2, "maxiter_continuous": 8}
+    return optimize_acqf_mixed_alternating(
+        acqf, BOUNDS, discrete_dims={0: list(LEVELS)}, q=3, options=few, **FEW
+    )
+
+
+def discrete_local_search(acqf):
+    axes = [torch.tensor(LEVELS).double(), torch.linspace(-3, -1, 4).double()]
+    return optimize_acqf_discrete_local_search(
+        acqf, discrete_choices=axes, q=3, num_restarts=2, raw_samples=4
+    )
+
+
+# One whose values are added, and one whose values are logarithms.
+@pytest.mark.parametrize("name", ["MaxVariance", "IntegratedLogEI"])
+@pytest.mark.parametrize("optimise", [mixed, mixed_alternating, discrete_local_search])
+def test_optimisers_with_levels_say_the_joint_value(name, optimise):
+    acqf = CASES[name](kernel_gp())
+    X, value = chosen(acqf, optimise)
     assert set(X[:, 0].tolist()) <= set(LEVELS)
     assert_close(value, one_by_one(acqf, X).view(1), **TOL)
 
 
-def test_mixed_alternating(case):
-    acqf = case(kernel_gp())
-    X, value = chosen(
-        acqf,
-        lambda acqf: optimize_acqf_mixed_alternating(
-            acqf,
-            BOUNDS,
-            discrete_dims={0: list(LEVELS)},
-            q=3,
-            options={"maxiter_alternating": 2, "maxiter_continuous": 8},
-            **FEW,
-        ),
-    )
-    assert set(X[:, 0].tolist()) <= set(LEVELS)
-    assert_close(value, one_by_one(acqf, X).view(1), **TOL)
-
-
-def test_sequential(case):
-    acqf = case(kernel_gp())
-    X, values = chosen(
-        acqf,
-        lambda acqf: optimize_acqf(acqf, BOUNDS, q=3, sequential=True, options=BRIEF, **FEW),
-    )
-    total = values.logsumexp(0) if acqf._log else values.sum(0)
-    assert_close(total, one_by_one(acqf, X), **TOL)
-
-
-def test_discrete(case):
+def test_sequential_and_discrete(case):
     acqf, choices = case(kernel_gp()), draw(20, 5)[0]
     X, values = chosen(acqf, lambda acqf: optimize_acqf_discrete(acqf, q=3, choices=choices))
     with torch.no_grad():
         assert int(acqf(choices[:, None]).argmax()) == int((choices == X[0]).all(-1).nonzero())
     total = values.logsumexp(0) if acqf._log else values.sum(0)
     assert_close(total, one_by_one(acqf, X), **TOL)
-
-
-def test_discrete_local_search(case):
-    axis = [torch.tensor(LEVELS).double(), torch.linspace(-3, -1, 4).double()]
-    acqf = case(kernel_gp())
-    X, value = chosen(
-        acqf,
-        lambda acqf: optimize_acqf_discrete_local_search(
-            acqf, discrete_choices=axis, q=3, num_restarts=2, raw_samples=4
-        ),
-    )
-    assert_close(value, one_by_one(acqf, X).view(1), **TOL)
+    few = FEW | {"options": BRIEF}
+    X, values = chosen(acqf, lambda acqf: optimize_acqf(acqf, BOUNDS, 3, sequential=True, **few))
+    total = values.logsumexp(0) if acqf._log else values.sum(0)
+    assert_close(total, one_by_one(acqf, X), **TOL)
 
 
 # --- data that the model is told later -----------------------------------------------------------
@@ -180,18 +160,19 @@ def fitted(model):
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
 
 
-@pytest.mark.parametrize(
-    ("make", "change"),
-    [
+@pytest.mark.filterwarnings("ignore:Data .* is not:botorch.exceptions.warnings.InputDataWarning")
+@pairwise(
+    name=CASES,
+    model=[
         (kernel_gp, added),
         (kernel_gp, replaced),
         (single_task_gp, set_anew),
         (plain_gp, fitted),
     ],
+    pending=[0, 2],
 )
-@pytest.mark.filterwarnings("ignore:Data .* is not:botorch.exceptions.warnings.InputDataWarning")
-@pytest.mark.parametrize("pending", [0, 2])
-def test_later_data_count_with_pending_points(case, make, change, pending):
+def test_later_data_count_with_pending_points(name, model, pending):
+    case, (make, change) = CASES[name], model
     options = {"X_pending": draw(pending, 7)[0]} if pending else {}
     if "misspecification" in case.options:
         options["misspecification"] = 0.0  # it counts the data that are there at first
@@ -203,7 +184,7 @@ def test_later_data_count_with_pending_points(case, make, change, pending):
     change(model)
     after = acqf(X)
     assert_close(after, case(model, **options)(X), **TOL)
-    if change is not replaced or case.cls is not MaxVariance:
+    if change is not replaced or name != "MaxVariance":
         assert (after - before).abs().max() > 1e-3
     acqf = case(model, **options)
     change(model)
@@ -236,41 +217,26 @@ NAN = float("nan")
 
 
 @pytest.mark.parametrize(
-    ("pending", "message"),
+    "pending",
     [
-        ([[2.5, NAN]], "X_pending must be finite"),
-        (torch.full((1, 2), torch.inf).double(), "X_pending must be finite"),
-        ([[2.5, -2.0, 1.0]], r"X_pending must have 2 columns, got shape \(1, 3\)"),
-        ([[[2.5, -2.0]]], r"X_pending must have shape \(n, d\), got \(1, 1, 2\)"),
-        (2.5, "X_pending must have"),
-        ("none", "X_pending must be a tensor or nested numbers"),
-        ([[2.5], [1.0, 2.0]], "X_pending must be a tensor or nested numbers"),
-        (torch.zeros(1, 2), "X_pending must be torch.float64 on cpu, got torch.float32"),
+        [[2.5, NAN]],
+        [[2.5, -2.0, 1.0]],
+        [[[2.5, -2.0]]],
+        2.5,
+        "none",
+        [[2.5], [1.0, 2.0]],
+        torch.zeros(1, 2),
     ],
 )
-def test_bad_pending_points_are_named(case, pending, message):
-    model, X = kernel_gp(), draw(3, 3)[0][:, None]
-    with pytest.raises(ValueError, match=message):
+def test_bad_pending_points_are_named_and_change_nothing(pending):
+    case, model, X = CASES["MaxVariance"], kernel_gp(), draw(3, 3)[0][:, None]
+    with pytest.raises(ValueError, match="X_pending"):
         case(model, X_pending=pending)
     acqf = case(model, X_pending=draw(1, 7)[0])
     before = acqf(X)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="X_pending"):
         acqf.set_X_pending(pending)
     assert_close(acqf(X), before, rtol=0, atol=0)
-
-
-def test_whole_numbers_in_tensors_are_taken(case):
-    acqf, X = case(kernel_gp()), [[[3, -2]], [[4, -1]]]
-    assert_close(acqf(torch.tensor(X)), acqf(X), rtol=0, atol=0)
-    acqf.set_X_pending(torch.tensor([[3, -2]]))
-    assert acqf.X_pending.dtype == torch.float64
-
-
-def test_the_columns_of_models_with_an_input_transform_are_known(case):
-    model = single_task_gp()
-    for gp in (model, model.train()):
-        with pytest.raises(ValueError, match=r"X must have 2 columns, got shape \(3, 1, 3\)"):
-            case(gp)(torch.zeros(3, 1, 3).double())
 
 
 def test_nan_in_a_batch_is_that_of_the_points(case):
@@ -281,37 +247,26 @@ def test_nan_in_a_batch_is_that_of_the_points(case):
     assert len(acqf.X_pending) == 2
 
 
-@pytest.mark.parametrize("model", [None, "a", 2.0])
-def test_what_is_no_model_is_named(case, model):
-    with pytest.raises(ValueError, match=r"models? must be .*BoTorch model"):
-        case(model)
-
-
-def test_bad_points_are_named(case):
+def test_bad_arguments_are_named(case):
+    for model in (None, "a", 2.0):
+        with pytest.raises(ValueError, match=r"models? must be"):
+            case(model)
     acqf = case(kernel_gp())
-    for points, message in (
-        (torch.zeros(3, 1, 2), "X must be torch.float64 on cpu, got torch.float32"),
-        (torch.zeros(3, 1, 3).double(), r"X must have 2 columns, got shape \(3, 1, 3\)"),
-        ("here", "X must be a tensor or nested numbers"),
-        ([2.0, -1.0], "at least 2 dimensions"),
-    ):
-        with pytest.raises(ValueError, match=message):
+    for points in (torch.zeros(3, 1, 2), torch.zeros(3, 1, 3).double(), "here", [2.0, -1.0]):
+        with pytest.raises(ValueError, match=r"\bX\b"):
             acqf(points)
-
-
-@pytest.mark.parametrize("bad", [-2, -0.5, "2", True, NAN, float("inf"), None])
-def test_bad_numbers_are_named(case, bad):
-    model = kernel_gp()
-    for name in ("width", "misspecification", "radius"):
-        if name in case.options:
-            with pytest.raises(ValueError, match=f"{name} must be"):
-                case(model, **{name: bad})
-    if case.can_minimise and bad is not True:
-        with pytest.raises(ValueError, match="maximize must be True or False"):
-            case(model, maximize=bad)
-    if "best_f" in case.options and (bad is True or bad in ("2", NAN, float("inf"))):
-        with pytest.raises(ValueError, match="best_f must be"):
-            case(model, best_f=bad)
+    for bad in (-2, "2", True, NAN, None):
+        for name in ("width", "misspecification", "radius"):
+            if name in case.options:
+                with pytest.raises(ValueError, match=f"{name} must be"):
+                    case(kernel_gp(), **{name: bad})
+        if case.can_minimise and bad is not True:
+            with pytest.raises(ValueError, match="maximize"):
+                case(kernel_gp(), maximize=bad)
+    if "best_f" in case.options:
+        for bad in (True, "2", NAN):
+            with pytest.raises(ValueError, match="best_f"):
+                case(kernel_gp(), best_f=bad)
     for values in (torch.tensor([1.0, NAN]), np.array([1.0, -1.0]), torch.tensor(True)):
         if "width" in case.options:
             with pytest.raises(ValueError, match="width must"):
@@ -319,11 +274,11 @@ def test_bad_numbers_are_named(case, bad):
 
 
 @pytest.mark.parametrize("cls", [EnlargedUpperConfidenceBound, LowerConfidenceBound])
-def test_widths_that_do_not_fit_the_batch_shape_and_lists_of_models_are_named(cls):
-    with pytest.raises(ValueError, match=r"width must be one number or broadcast .* \(\), got"):
-        cls(kernel_gp(), [1, 2])
-    with pytest.raises(ValueError, match=r"width must be one number or broadcast .* \(2,\), got"):
-        cls(kernel_gp(lengthscales=(0.5, 1.0)), torch.ones(3))
-    with pytest.raises(ValueError, match="model must be a BoTorch model"):
-        cls([kernel_gp()], 2.0)
+def test_widths_must_fit_the_batch_shape(cls):
+    for model, width in (
+        (kernel_gp(), [1, 2]),
+        (kernel_gp(lengthscales=(0.5, 1.0)), torch.ones(3)),
+    ):
+        with pytest.raises(ValueError, match="width"):
+            cls(model, width)
     assert cls(kernel_gp(lengthscales=(0.5, 1.0)), [1, 2]).width.shape == (2,)

@@ -2,33 +2,33 @@ import math
 
 import pytest
 import torch
-from botorch.acquisition import UpperConfidenceBound
-from botorch.acquisition.input_constructors import get_acqf_input_constructor
+from botorch.acquisition import PosteriorStandardDeviation, UpperConfidenceBound
 from botorch.acquisition.objective import ScalarizedPosteriorTransform
 from botorch.models import ModelListGP, SingleTaskGP, SingleTaskVariationalGP
 from botorch.models.deterministic import GenericDeterministicModel
 from botorch.models.transforms import Normalize, Standardize
-from botorch.optim import optimize_acqf, optimize_acqf_discrete
+from botorch.optim import optimize_acqf
 from gpytorch.kernels import RBFKernel
 from torch.testing import assert_close
 
-from botorch_ext import KernelGP, widths
+from botorch_ext import Box, KernelGP, plan, widths
 from botorch_ext.acquisition import (
     EnlargedUpperConfidenceBound,
     LowerConfidenceBound,
+    MaxVariance,
     OptimisticModelUCB,
     StableUCB,
 )
-from tests.helpers import tolerance
-from tests.oracles.posterior import dense_posterior
+from tests.acquisition.every_function import BOUNDS
+from tests.acquisition.every_function import draw as plain_draw
+from tests.helpers import rbf, tolerance
+from tests.oracles.posterior import dense_information_gain, dense_posterior
 
-BOUNDS = torch.tensor([[2.0, -3.0], [5.0, -1.0]], dtype=torch.float64)
 NOISE = 0.04
 
 
 def draw(n, seed):
-    g = torch.Generator().manual_seed(seed)
-    X = BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * torch.rand(n, 2, generator=g, dtype=torch.float64)
+    X = plain_draw(n, seed)[0]
     return X, 10 + 3 * torch.sin(2 * X[:, 0]) * X[:, 1]
 
 
@@ -44,12 +44,10 @@ def fitted_gp(n=20, seed=0):
 
 
 def kernel_gp(n=20, seed=0):
-    kernel = RBFKernel().double()
-    kernel.lengthscale = torch.tensor(0.8, dtype=torch.float64)
-    model = KernelGP(kernel, NOISE)
+    model = KernelGP(rbf(0.8), NOISE)
     X, y = draw(n, seed)
     model.add(X, y - 10)
-    return model, kernel
+    return model, rbf(0.8)
 
 
 def test_without_misspecification_it_is_ucb():
@@ -97,37 +95,6 @@ def test_units_are_those_of_the_posterior():
     change = (moved.posterior(Z).mean - gp.posterior(Z).mean).abs().squeeze(-1)
     assert bool((change <= acqf(Z[:, None]) - gp.posterior(Z).mean.squeeze(-1) + 1e-6).all())
     assert change.max() > 0.05
-
-
-def test_posterior_transform_for_minimisation():
-    gp, (Z, _) = fitted_gp(), draw(30, 1)
-    weights = torch.tensor([-1.0], dtype=torch.float64)
-    transform = ScalarizedPosteriorTransform(weights)
-    args = {"width": 1.5, "misspecification": 0.2}
-    minimised = EnlargedUpperConfidenceBound(gp, posterior_transform=transform, **args)
-    by_flag = EnlargedUpperConfidenceBound(gp, maximize=False, **args)
-    assert_close(minimised(Z[:, None]), by_flag(Z[:, None]), rtol=1e-7, atol=1e-7)
-
-
-@pytest.mark.parametrize("frozen", [False, True], ids=["SingleTaskGP", "KernelGP"])
-def test_pending_points_are_hallucinated(frozen):
-    gp = fitted_gp()
-    model = KernelGP.from_botorch(gp) if frozen else gp
-    pending, (Z, _) = draw(3, 3)[0], draw(30, 1)
-    acqf = EnlargedUpperConfidenceBound(model, width=2.0, misspecification=0.1)
-    before = acqf(Z[:, None])
-    acqf.set_X_pending(pending)
-    # The definition: standard deviation with the pending points, mean without them.
-    mean = gp.posterior(Z).mean.squeeze(-1)
-    conditioned = gp.condition_on_observations(pending, torch.zeros(3, 1, dtype=torch.float64))
-    std = conditioned.posterior(Z[:, None]).variance.sqrt().reshape(30)
-    assert_close(acqf(Z[:, None]), mean + acqf.width * std, rtol=1e-5, atol=1e-5)
-    assert bool((acqf(Z[:, None]) <= before + 1e-6).all())
-    acqf.set_X_pending(None)
-    assert_close(acqf(Z[:, None]), before)
-    at_once = EnlargedUpperConfidenceBound(model, 2.0, misspecification=0.1, X_pending=pending)
-    acqf.set_X_pending(pending)
-    assert_close(at_once(Z[:, None]), acqf(Z[:, None]))
 
 
 def _dense_pending_std(gp, P, Z):
@@ -208,16 +175,6 @@ def test_models_that_cannot_be_conditioned_are_named(name):
     assert acqf.X_pending is None
 
 
-def test_sequential_batches_are_distinct():
-    gp = fitted_gp()
-    acqf = EnlargedUpperConfidenceBound(gp, width=2.0, misspecification=0.1)
-    X, _ = optimize_acqf(acqf, BOUNDS, q=3, num_restarts=3, raw_samples=32, sequential=True)
-    assert torch.pdist(X).min() > 1e-2
-    choices = draw(40, 5)[0]
-    X, _ = optimize_acqf_discrete(acqf, q=3, choices=choices)
-    assert len(X.unique(dim=0)) == 3
-
-
 def test_width_objects_with_a_kernel_gp():
     model, _ = kernel_gp()
     width = widths.Enlarged(widths.SelfNormalized(1.0, 0.2, 0.1), 0.1)
@@ -288,45 +245,45 @@ def test_lower_and_upper_bound_are_symmetric():
     assert_close(flipped, -upper)
 
 
-def test_batched_models_take_one_width_each():
-    kernel = RBFKernel(batch_shape=torch.Size([2])).double()
-    kernel.lengthscale = torch.tensor([0.5, 1.0], dtype=torch.float64).reshape(2, 1, 1)
-    model = KernelGP(kernel, NOISE)
-    model.add(*draw(10, 0))
-    Z = draw(5, 1)[0]
-    acqf = EnlargedUpperConfidenceBound(model, torch.tensor([1.0, 2.0], dtype=torch.float64))
-    got = acqf(Z.reshape(5, 1, 1, 2))
-    mean, std = model.mean_and_std(Z)
-    expected = mean + torch.tensor([[1.0], [2.0]], dtype=torch.float64) * std
-    assert_close(got, expected.mT)
+# --- the largest variance ------------------------------------------------------------------------
 
 
-def test_input_constructor_takes_what_ax_sends():
-    gp, pending = fitted_gp(), draw(2, 3)[0]
-    for cls in (EnlargedUpperConfidenceBound, LowerConfidenceBound):
-        inputs = get_acqf_input_constructor(cls)(
-            model=gp,
-            training_data=None,
-            posterior_transform=None,
-            X_pending=pending,
-            X_baseline=pending,
-            width=1.5,
-        )
-        acqf = cls(**inputs)
-        assert_close(acqf.X_pending, pending)
-        assert float(acqf.width) == 1.5
+@pytest.mark.parametrize("make", [fitted_gp, lambda: kernel_gp()[0]])
+def test_without_pending_points_max_variance_is_the_posterior_standard_deviation(make):
+    model, (Z, _) = make(), draw(30, 1)
+    Z = Z.reshape(5, 6, 1, 2)
+    ours, theirs = (acqf(model)(Z) for acqf in (MaxVariance, PosteriorStandardDeviation))
+    assert ours.shape == (5, 6)
+    assert_close(ours, theirs, **tolerance(torch.float64))
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("misspecification", {"misspecification": -0.1}),
-        ("noise_variance", {"misspecification": 0.1, "noise_variance": 0.0}),
-        ("num_observations", {"misspecification": 0.1, "num_observations": -1}),
-        ("width", {"width": -1.0}),
-    ],
-)
-def test_bad_options_are_named(name, options):
-    model, _ = kernel_gp()
-    with pytest.raises(ValueError, match=name):
-        EnlargedUpperConfidenceBound(model, **options)
+def test_pending_points_count_as_seen():
+    model, k = kernel_gp()
+    (X, _), (pending, _), (Z, _) = draw(20, 0), draw(4, 3), draw(30, 1)
+    acqf = MaxVariance(model, X_pending=pending)
+    seen = torch.cat([X, pending])
+    covariance = dense_posterior(k, seen, X.new_zeros(24), Z, NOISE)[1]
+    assert_close(acqf(Z[:, None]), covariance.diagonal().sqrt(), **tolerance(torch.float64))
+    # They are replaced, not added to; and the model of the caller stays as it is.
+    acqf.set_X_pending(None)
+    assert_close(acqf(Z[:, None]), MaxVariance(model)(Z[:, None]), **tolerance(torch.float64))
+    assert model.num_observations == 20
+
+
+@pytest.mark.parametrize("frozen", [False, True], ids=["SingleTaskGP", "KernelGP"])
+def test_a_sequential_batch_of_optimize_acqf_is_a_plan(frozen):
+    gp = fitted_gp(6)
+    model = KernelGP.from_botorch(gp)
+    acqf = MaxVariance(model if frozen else gp)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        X, _ = optimize_acqf(acqf, BOUNDS, q=3, num_restarts=6, raw_samples=128, sequential=True)
+    # The points differ: one hallucinates the others. Their gain is that of a planned batch.
+    start = model.train_inputs[0]
+    seen = torch.cat([start, model.transform_inputs(X)])
+    noise = model.noise_variance.item()
+    gain = dense_information_gain(model.kernel, seen, noise) - dense_information_gain(
+        model.kernel, start, noise
+    )
+    assert gain == pytest.approx(plan(Box(BOUNDS), model, 3).information_gain, rel=0.01)
+    assert acqf.X_pending is None

@@ -1,9 +1,5 @@
-import math
-
 import pytest
 import torch
-from botorch.acquisition.input_constructors import get_acqf_input_constructor
-from botorch.optim import optimize_acqf
 from gpytorch.kernels import PeriodicKernel
 from torch.testing import assert_close
 
@@ -13,7 +9,6 @@ from tests.acquisition.test_optimistic import (
     BOUNDS,
     NOISE,
     batched,
-    candidates,
     draw,
     ensemble,
     single_task_gp,
@@ -65,14 +60,6 @@ def test_the_order_of_models_and_radii():
     assert_close(together, torch.stack(alone).amax(dim=0), **tolerance(torch.float64))
 
 
-def test_candidate_models():
-    models, Z = candidates(), draw(6, 1)[0][:, None]
-    width = [0.5, 2.0, 1.0, 1.5]
-    together = StableUCB(models, width, (0.3, 0.1), bounds=BOUNDS)(Z)
-    alone = [StableUCB(models.single(i), width[i], (0.3, 0.1), bounds=BOUNDS)(Z) for i in range(4)]
-    assert_close(together, torch.stack(alone).amax(dim=0), **tolerance(torch.float64))
-
-
 @pytest.mark.parametrize("models", [batched, ensemble, single_task_gp])
 def test_without_a_radius_it_is_the_bound_itself(models):
     Z = draw(8, 1)[0][:, None]
@@ -99,31 +86,6 @@ def test_gradients(models, norm):
     assert kink.sum() < 8
     numeric = numeric[~kink]
     assert_close(gradient.squeeze(1)[~kink], numeric, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("shape", [(), (5,), (3, 2)])
-def test_shapes(shape):
-    acqf = StableUCB(batched(), 2.0, 0.2, bounds=BOUNDS)
-    Z = draw(math.prod(shape), 1)[0].reshape(*shape, 1, 2)
-    values = acqf(Z)
-    assert values.shape == (shape or (1,))
-    assert_close(values.reshape(-1), acqf(Z.reshape(-1, 1, 2)))
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_optimize_acqf_finds_what_a_grid_finds(norm):
-    axes = [torch.linspace(*BOUNDS[:, j].tolist(), 25, dtype=torch.float64) for j in range(2)]
-    grid = torch.cartesian_prod(*axes).unsqueeze(-2)
-    for models in (batched(),):
-        acqf = StableUCB(models, 1.0, 0.3, norm, bounds=BOUNDS)
-        with torch.random.fork_rng():
-            torch.manual_seed(0)
-            x, value = optimize_acqf(
-                acqf, BOUNDS, q=1, num_restarts=4, raw_samples=128, options={"maxiter": 40}
-            )
-        assert bool(inside(x).all())
-        with torch.no_grad():
-            assert value >= acqf(grid).max() - 1e-6
 
 
 def test_pending_points_are_hallucinated_for_every_model():
@@ -161,37 +123,3 @@ def test_dtype_and_device_follow_the_points(device):
     assert values.dtype == torch.float32 and values.device.type == device.type
     expected = StableUCB(batched(), 2.0, 0.2, bounds=BOUNDS)(Z)
     assert_close(values.cpu().double(), expected, **tolerance(torch.float32))
-
-
-def test_input_constructor_takes_what_ax_sends():
-    inputs = get_acqf_input_constructor(StableUCB)(
-        model=single_task_gp(),
-        training_data=None,
-        bounds=[(2.0, 5.0), (-3.0, -1.0)],
-        radius=0.2,
-        norm="linf",
-        width=1.5,
-        X_pending=None,
-    )
-    acqf = StableUCB(**inputs)
-    expected = StableUCB(single_task_gp(), 1.5, 0.2, "linf", bounds=BOUNDS)
-    Z = draw(5, 1)[0][:, None]
-    assert_close(acqf(Z), expected(Z))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"radius": -0.1}, "radius must be non-negative"),
-        ({"radius": (0.1, 0.1, 0.1)}, "radius must be one number or one for each of 2"),
-        ({"norm": "l1"}, 'norm must be "l2" or "linf"'),
-        ({"bounds": BOUNDS.flip(0)}, "bounds must have lower < upper"),
-        ({"bounds": [[0.0] * 3, [1.0] * 3]}, "bounds must have 2 columns, .* got 3"),
-        ({"width": -1.0}, "width must be non-negative"),
-        ({"model": []}, "models must hold at least one model"),
-    ],
-)
-def test_bad_options_are_named(options, message):
-    arguments = {"model": batched(), "width": 1.0, "radius": 0.1, "norm": "l2", "bounds": BOUNDS}
-    with pytest.raises(ValueError, match=message):
-        StableUCB(**arguments | options)
