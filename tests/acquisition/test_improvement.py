@@ -97,7 +97,7 @@ def strategy():
     return bx.algorithms.integrated_ei(BOX, initial=draw(12, 0), num_initial=0)
 
 
-@pytest.mark.parametrize("pending", [0, 2])
+@pytest.mark.parametrize("pending", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_particles_in_botorch_choose_as_the_strategy(strategy, pending):
     """qLogNEI of the same models, by Monte Carlo and in other units, where the strategy asked."""
     asked = strategy.clone()

@@ -114,7 +114,7 @@ def found(acqf, **more):
 @pytest.mark.parametrize("name", ["batched", "single"])
 def test_a_climb_finds_what_a_fine_grid_finds(norm, name):
     acqf = stable(models(name), norm)
-    axes = [torch.linspace(*BOUNDS[:, j].tolist(), 41, dtype=torch.float64) for j in range(2)]
+    axes = [torch.linspace(*BOUNDS[:, j].tolist(), 21, dtype=torch.float64) for j in range(2)]
     x, value = found(acqf)
     assert bool(((x >= BOUNDS[0]) & (x <= BOUNDS[1])).all())
     with torch.no_grad():
@@ -122,6 +122,7 @@ def test_a_climb_finds_what_a_fine_grid_finds(norm, name):
         assert value >= acqf(torch.cartesian_prod(*axes).unsqueeze(-2)).max() - 1e-6
 
 
+@pytest.mark.slow
 def test_climbs_in_batches_and_with_fixed_columns():
     acqf = stable(kernel_gp())
     X, values = found(acqf, q=3, sequential=True)

@@ -12,15 +12,14 @@ from torch.testing import assert_close
 
 from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.prior import Prior
-from tests.helpers import tolerance
+from tests.helpers import drawn, tolerance
 
 PRIOR = Prior()
 
 
 def data(n, p, device="cpu"):
-    g = torch.Generator().manual_seed(n + p)
-    X = torch.rand(n, p, generator=g, dtype=torch.float64)
-    y = torch.sin(5 * X).sum(dim=-1) + 0.1 * torch.randn(n, generator=g, dtype=torch.float64)
+    X = drawn(n, p, seed=n + p)
+    y = torch.sin(5 * X).sum(dim=-1) + 0.1 * drawn(n, seed=1)
     return X.to(device), ((y - y.mean()) / y.std()).to(device)
 
 
@@ -110,6 +109,11 @@ def test_duplicates_and_the_ends_of_the_range():
     X, y = data(8, 2)
     X[3] = X[4] = X[5]
     density = Density(X, y, PRIOR)
+    odds = math.log(1e-4 / (1 - 1e-4))
+    lower = [math.log(0.025), math.log(0.025), math.log(1e-4), odds]
+    assert_close(density.lower, torch.tensor(lower, dtype=torch.float64))
+    upper = [math.log(1000.0), math.log(1000.0), math.log(4.0), -odds]
+    assert_close(density.upper, torch.tensor(upper, dtype=torch.float64))
     ends = torch.cartesian_prod(*torch.stack([density.lower, density.upper]).mT)
     values, gradient = density.value_and_gradient(ends)
     assert values.isfinite().all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch.testing import assert_close
 
@@ -9,6 +10,7 @@ from botorch_ext import Box
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
+from tests.helpers import tolerance
 
 BOX = Box([[2.0, -3.0], [5.0, -1.0]])
 X = BOX.sample(30, 1)
@@ -30,6 +32,52 @@ def assert_same(one, other):
     assert_close(one.constants, other.constants)
     for own, expected in zip(one.mean_and_std(at), other.mean_and_std(at), strict=True):
         assert_close(own, expected)
+
+
+def by_definition(n, bend, at, pending=None):
+    """Mean and std of the mixture, one dense GP for each row of parameters."""
+    side = BOX.bounds[1] - BOX.bounds[0]
+    outcomes = Outcomes.of(Y[:n], X.device, bend)
+    means, variances = [], []
+    for row in PARAMETERS:
+        share, noise, scales = float(row[-1].sigmoid()), row[-2].exp(), side * row[:2].exp()
+
+        def k(A, B, share=share, scales=scales):
+            r = torch.cdist(A / scales, B / scales)
+            s = 5**0.5 * r
+            matern = (1 + s + s.square() / 3) * (-s).exp()
+            return share * (-r.square() / 2).exp() + (1 - share) * matern
+
+        inverse = (k(X[:n], X[:n]) + noise * torch.eye(n)).inverse()
+        constant = (inverse @ outcomes.values).sum() / inverse.sum()
+        means.append(constant + k(at, X[:n]) @ inverse @ (outcomes.values - constant))
+        seen = X[:n] if pending is None else torch.cat([X[:n], pending])
+        inverse = (k(seen, seen) + noise * torch.eye(len(seen))).inverse()
+        variances.append(1 - (k(at, seen) @ inverse * k(at, seen)).sum(dim=-1))
+    means, variances = torch.stack(means), torch.stack(variances)
+    mean = means.mean(dim=0)
+    std = (variances.mean(dim=0) + means.var(dim=0, correction=0)).sqrt()
+    if not bend:
+        return outcomes.center + outcomes.scale * mean, outcomes.scale * std
+    far = outcomes.rate * (outcomes.top - outcomes.center - outcomes.scale * mean)
+    below = outcomes.top - far.expm1() / outcomes.rate
+    center = torch.where(far > 0, below, outcomes.center + outcomes.scale * mean)
+    return center, std * outcomes.scale * far.clamp_min(0).exp()
+
+
+@pytest.mark.parametrize("bend", [0.0, 3.0])
+def test_it_is_the_mixture_of_gps_with_their_likeliest_constants(bend):
+    ensemble, at = ensemble_of(22, bend), BOX.sample(12, 2)
+    pending = BOX.sample(3, 5)
+    for found, expected in (
+        (ensemble, by_definition(22, bend, at)),
+        (ensemble.with_pending(pending), by_definition(22, bend, at, pending)),
+    ):
+        for got, value in zip(found.mean_and_std(at), expected, strict=True):
+            assert_close(got, value, **tolerance(got.dtype))
+        assert_close(found.mean(at), expected[0], **tolerance(at.dtype))
+    assert ensemble.thinned(1).parameters.shape == (1, 4)
+    assert ensemble.thinned(2) is ensemble
 
 
 def test_an_extended_ensemble_is_that_of_all_observations():

@@ -10,6 +10,7 @@ from torch.testing import assert_close
 from botorch_ext.hyperparameters.density import Density, split
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.hyperparameters.prior import Prior
+from tests.helpers import drawn, tolerance
 
 CPU = torch.device("cpu")
 
@@ -52,13 +53,13 @@ def test_it_is_the_formula(values, bend):
     assert_close(outcomes.values, torch.tensor(by_definition(values, bend), dtype=torch.float64))
 
 
-@pytest.mark.parametrize("bend", [0.3, 30.0, 1000.0])
-def test_bent_values_come_back_and_their_slopes_are_known(bend):
+@pytest.mark.parametrize("bend", [0.3, 1000.0])
+def test_slopes_of_bent_values_are_those_of_the_map_back(bend):
     values = torch.tensor([0.1, 0.5, 0.4, -90.0, 0.7, 0.2], dtype=torch.float64)
     outcomes = Outcomes.of(values, CPU, bend)
     own = outcomes.values.clone().requires_grad_()
     back = outcomes.untransformed(own)
-    assert_close(back, values, rtol=1e-9, atol=1e-9)
+    assert_close(back, values, **tolerance(back.dtype))
     # The slopes belong to the map with everything but the values held fixed.
     (slopes,) = torch.autograd.grad(back.sum(), own)
     below = values < values.max()
@@ -78,8 +79,7 @@ def test_squeezed_values_have_known_slopes():
 
 def _draws(seed, n=24):
     """Points, and values of a smooth function of them."""
-    generator = torch.Generator().manual_seed(seed)
-    X = torch.rand(n, 2, generator=generator, dtype=torch.float64)
+    X = drawn(n, 2, seed=seed)
     return X, torch.cos(4 * X[:, 0]) + X[:, 1] - (X[:, 0] * X[:, 1]).square()
 
 
@@ -134,17 +134,7 @@ def test_without_a_spread_they_are_zero(values):
         assert outcomes.center == values[0]
 
 
-@pytest.mark.parametrize("share", [0.08, 0.4])
-@pytest.mark.parametrize("failure", [-10.0, -1e3, -1e6, -1e9])
-def test_however_low_failures_are_the_others_stay_apart(failure, share):
-    good = torch.linspace(0, 1, 24, dtype=torch.float64)
-    num = round(share * 24)
-    values = torch.cat([good, torch.full((num,), failure, dtype=torch.float64)])
-    assert Outcomes.of(values, CPU).values[:24].std() > 0.1
-
-
-@pytest.mark.parametrize("size", [1e-310, 1e-160, 1e160, 1.7e308])
-@pytest.mark.parametrize("bend", [0.0, 100.0])
+@pytest.mark.parametrize(("size", "bend"), [(1e-310, 0.0), (1e160, 100.0), (1.7e308, 0.0)])
 def test_values_at_the_ends_of_the_numbers(size, bend):
     shares = torch.tensor([-1.0, 0.2, 0.4, 1.0], dtype=torch.float64)
     outcomes = Outcomes.of(size * shares, CPU, bend)
