@@ -5,15 +5,16 @@ from copy import deepcopy
 
 import pytest
 import torch
-from gpytorch.kernels import MaternKernel
+from gpytorch.kernels import MaternKernel, RBFKernel
 from torch.testing import assert_close
 
-from benchmarks.common.pretend_cuda import PretendCUDA, following_memory
-from botorch_ext.models import FinitePosterior, finite
+from benchmarks.common.pretend_cuda import PretendCUDA, counting, following_memory
+from botorch_ext.models import FinitePosterior, finite, triangular
 from botorch_ext.models.growing_rows import GrowingRows
+from tests.helpers import drawn, pairwise
 
 WIDTH = 50
-X = torch.rand(WIDTH, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 3
+X = drawn(WIDTH, 2) - 3
 
 
 @pytest.fixture(params=[(), (3,)], ids=["one", "a batch"])
@@ -25,9 +26,8 @@ def made(batch, capacity=4):
     return GrowingRows(X.new_empty(*batch, capacity, WIDTH), 1.5)
 
 
-def drawn(batch, m, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(*batch, m, WIDTH, generator=generator, dtype=torch.float64)
+def rows_of(batch, m, seed=0):
+    return drawn(*batch, m, WIDTH, seed=seed, low=-1.0)
 
 
 def check(rows, expected):
@@ -36,34 +36,31 @@ def check(rows, expected):
     assert rows.num_rows == n
     assert torch.equal(rows.values, expected)
     for start in {0, n // 2, max(n - 1, 0), n}:
-        generator = torch.Generator().manual_seed(start)
-        shape = (*expected.shape[:-2], 2, n - start)
-        weights = torch.randn(shape, generator=generator, dtype=torch.float64)
+        weights = drawn(*expected.shape[:-2], 2, n - start, seed=start, low=-1.0)
         assert_close(rows.combined(weights, start), weights @ expected[..., start:, :])
         assert torch.equal(rows.block(slice(start, n), slice(3, 4)), expected[..., start:, 3:4])
 
 
 @pytest.mark.parametrize("sizes", [[1] * 30, [30], [5, 2, 7, 14, 1, 1], [3, 9, 9, 9]])
 def test_rows_are_those_appended(sizes, batch):
-    rows, expected = made(batch), drawn(batch, 0)
+    rows, expected = made(batch), rows_of(batch, 0)
     check(rows, expected)
     for i, m in enumerate(sizes):
-        new = drawn(batch, m, i)
+        new = rows_of(batch, m, i)
         rows.append(new)
         expected = torch.cat([expected, new], dim=-2)
         check(rows, expected)
 
 
-@pytest.mark.parametrize("left", [0, 3, 7, 10, 14, 20])
-@pytest.mark.parametrize("forked", [False, True])
+@pairwise(left=[0, 3, 10, 14, 20], forked=[False, True])
 def test_rows_that_are_forgotten_are_gone_and_a_fork_keeps_its_own(left, forked, batch):
-    rows, expected = made(batch), drawn(batch, 20)
+    rows, expected = made(batch), rows_of(batch, 20)
     rows.append(expected)
     original, fork = rows, rows.fork()
     rows, other = (fork, original) if forked else (original, fork)
     rows.truncate(left)
     check(rows, expected[..., :left, :])
-    new = drawn(batch, 17, 1)
+    new = rows_of(batch, 17, 1)
     for row in new.split(1, dim=-2):
         rows.append(row)
     check(rows, torch.cat([expected[..., :left, :], new], dim=-2))
@@ -76,17 +73,17 @@ def test_rows_that_are_forgotten_are_gone_and_a_fork_keeps_its_own(left, forked,
 
 @pytest.mark.parametrize("index", [1, [2, 0], [1]])
 def test_members_that_are_kept_lose_nothing_and_free_the_others(index):
-    rows, expected = made((3,)), drawn((3,), 20)
+    rows, expected = made((3,)), rows_of((3,), 20)
     rows.append(expected)
     whole = rows.fork()
     rows.keep(index)
     expected = expected[index]
     check(rows, expected)
-    new = drawn(expected.shape[:-2], 40, 1)
+    new = rows_of(expected.shape[:-2], 40, 1)
     rows.append(new)
     expected = torch.cat([expected, new], dim=-2)
     check(rows, expected)
-    check(whole, drawn((3,), 20))
+    check(whole, rows_of((3,), 20))
     assert rows._buffer.shape[:-2] == expected.shape[:-2]
     for copied in (pickle.loads(pickle.dumps(rows)), deepcopy(rows)):
         check(copied, expected)
@@ -96,14 +93,14 @@ def test_a_copy_that_was_made_changes_no_bit_of_what_is_computed_later():
     """A product of one member and one of a batch may differ in the last digits."""
     alone, lent = (made((3,), 32) for _ in range(2))
     for rows in (alone, lent):
-        rows.append(drawn((3,), 20))
+        rows.append(rows_of((3,), 20))
         rows.keep([2, 0])
     copy = lent.fork()
     for rows in (alone, lent):
         rows.truncate(13)
     assert copy.num_rows == 20
     for num_rows in range(1, 14):
-        weights = drawn((2,), num_rows, num_rows)[..., :1].mT
+        weights = rows_of((2,), num_rows, num_rows)[..., :1].mT
         assert torch.equal(alone.combined(weights, 0), lent.combined(weights, 0))
 
 
@@ -142,7 +139,7 @@ def test_rows_that_come_and_go_in_parts_give_the_same_posterior(batch, monkeypat
 
 
 def test_growth_takes_the_memory_of_the_old_buffer_and_of_the_new_one():
-    n, N = 300, 5000
+    n, N = 90, 5000
     with PretendCUDA():
         candidates = torch.rand(N, 2, device="cuda", dtype=torch.float64)
         with following_memory() as memory:
@@ -159,23 +156,7 @@ def test_growth_takes_the_memory_of_the_old_buffer_and_of_the_new_one():
         assert posterior._V.num_rows == n
 
 
-def test_many_observations_at_once_take_no_more(monkeypatch):
-    n, N, at_once = 200, 5000, 5
-    monkeypatch.setattr(finite, "_MOST_BYTES", at_once * N * 8)
-    with PretendCUDA():
-        candidates = torch.rand(N, 2, device="cuda", dtype=torch.float64)
-        with following_memory() as memory:
-            posterior = FinitePosterior(MaternKernel(nu=2.5), candidates, 0.01)
-            posterior.add(candidates[:n] + 0.01, candidates[:n, 0])
-            posterior.remove(100)
-            capacity = posterior._V.capacity
-            fork = posterior.fork()
-            for i in range(5):
-                fork.add_candidate(i, 0.5)
-        rest = 3 * posterior.factor.triangle.capacity**2 * 8 + 40 * N * 8
-        assert memory.growth <= (2 * capacity + 4 * at_once) * N * 8 + rest
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("forked", [False, True])
 def test_a_million_candidates_have_1000_observations_in_24_gb(forked):
     like = torch.empty((), dtype=torch.float64, device="meta")  # sizes without memory
@@ -191,3 +172,22 @@ def test_a_million_candidates_have_1000_observations_in_24_gb(forked):
     # Beside them: candidates and differences in ten columns, vectors as long as the candidates, and
     # what is computed of new rows.
     assert peak + (3 * 10 + 20) * 10**6 * 8 + 4 * finite._MOST_BYTES < 24e9
+
+
+def test_no_solve_on_cuda_has_too_many_columns(monkeypatch):
+    monkeypatch.setattr(triangular, "_MOST_COLUMNS", 1000)
+    X = drawn(2500, 2)
+    kernel = RBFKernel(batch_shape=torch.Size([3]))
+    y = X.sum(dim=-1)
+
+    def variance(device):
+        posterior = FinitePosterior(kernel.to(device), X.to(device), 0.1)
+        posterior.add(X[:3].to(device), y[:3].to(device))
+        posterior.add(X[5:20].to(device), y[5:20].to(device))
+        return posterior.variance.cpu()
+
+    expected = variance("cpu")
+    with PretendCUDA(), counting() as tally:
+        assert_close(variance("cuda"), expected, rtol=1e-12, atol=1e-12)
+    columns = [right[-1] for _, right in tally.solves]
+    assert max(columns) == 1000

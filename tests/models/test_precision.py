@@ -10,12 +10,12 @@ from gpytorch.kernels import MaternKernel, RBFKernel
 from botorch_ext.exceptions import JitterWarning
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
-from tests.helpers import pairwise
+from tests.helpers import drawn, pairwise
 
 NOISES = (1e-8, 1e-6, 1e-4, 1e-2, 1e-1)
 LENGTHSCALES = (1e-3, 0.1, 0.3, 1.0, 30.0)
 L = torch.tensor(LENGTHSCALES, dtype=torch.float64).repeat(len(NOISES))[:, None, None]
-N, SCALE = 300, 1e3
+N, SCALE = 120, 1e3
 
 
 def rbf(s):
@@ -34,15 +34,14 @@ KERNELS = {
 
 def sweep(kernel, dtype, duplicates):
     """A kernel and a noise variance for each pair of the sweep, and the data."""
-    generator = torch.Generator().manual_seed(0)
-    X = torch.rand(N, 3, generator=generator, dtype=torch.float64).to(dtype)
+    X = drawn(N, 3).to(dtype)
     if duplicates:
         X[N // 2 :] = X[: N // 2]
     Y = (SCALE * torch.sin(3 * X).sum(dim=-1)).to(dtype)
     noises = torch.tensor(NOISES, dtype=torch.float64).repeat_interleave(len(LENGTHSCALES))
     kernel = deepcopy(kernel).to(torch.float64).requires_grad_(False)
     kernel.lengthscale = L
-    Z = torch.rand(50, 3, generator=generator, dtype=torch.float64).to(dtype)
+    Z = drawn(50, 3, seed=1).to(dtype)
     return kernel, noises.to(dtype), X, Y, torch.cat([Z, X[:20]])
 
 
@@ -91,6 +90,6 @@ def test_points_in_blocks_are_never_nan(kernel, formula, dtype):
     model = KernelGP(kernel, noises, dtype=dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JitterWarning)
-        for block in torch.arange(N).split(60):
+        for block in torch.arange(N).split(40):
             model.add(X[block], Y[block])
     check(*model.mean_and_std(Z), formula, noises, model.factor.jitter[:, :N], X, Y, Z)

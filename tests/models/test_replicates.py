@@ -8,8 +8,10 @@ from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 from torch.testing import assert_close
 
 from botorch_ext import KernelGP
+from botorch_ext.kernel_functions import freeze
+from botorch_ext.models.conditioning import condition
 from botorch_ext.models.replicates import RepeatedDesign, mean_from_counts
-from tests.helpers import tolerance
+from tests.helpers import drawn, rbf, tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior
 
 LAMBDA = 0.03
@@ -22,14 +24,12 @@ def kernel(smoothness):
 
 
 def candidates(N, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return 3 + torch.rand(N, 2, dtype=torch.float64, generator=generator) * torch.tensor([1.0, 4.0])
+    return 3 + drawn(N, 2, seed=seed) * torch.tensor([1.0, 4.0])
 
 
 def evaluated(N, n, seed=1):
     # Few candidates often, some never.
-    generator = torch.Generator().manual_seed(seed)
-    return (N * torch.rand(n, generator=generator) ** 2).long()
+    return (N * drawn(n, seed=seed) ** 2).long()
 
 
 def dense(k, X, rows, values=None):
@@ -40,9 +40,11 @@ def dense(k, X, rows, values=None):
     return mean, covariance.diagonal().sqrt(), gain
 
 
-@pytest.mark.parametrize("smoothness", [None, 1.5, 2.5])
 # Fewer evaluations than candidates; more; and so many that rows are folded several times.
-@pytest.mark.parametrize(("N", "n"), [(40, 25), (30, 90), (30, 300), (140, 300), (1, 5)])
+@pytest.mark.parametrize(
+    ("smoothness", "N", "n"),
+    [(None, 40, 25), (1.5, 30, 90), (2.5, 30, 300), (None, 140, 300), (1.5, 1, 5)],
+)
 def test_a_design_is_the_dense_posterior(smoothness, N, n) -> None:
     k, X, rows = kernel(smoothness), candidates(N), evaluated(N, n)
     design = RepeatedDesign(KernelGP(k, LAMBDA), X)
@@ -125,3 +127,15 @@ def test_float32_is_kept_and_repeats_at_little_noise_do_no_harm() -> None:
     assert design.std.dtype == torch.float32
     assert bool(torch.isfinite(design.std).all())
     assert float(design.std[3]) < 1e-2
+
+
+def test_variances_conditioned_on_one_point_after_another_are_those_of_a_dense_solve():
+    X, noise, chosen = candidates(30), 0.1, [3, 17, 3, 20, 8]
+    K = freeze(rbf(0.4), X.dtype, X.device)(X, X)
+    V, variance = X.new_empty(5, 30), K.diagonal().clone()
+    for n, row in enumerate(chosen):
+        root = (variance[row] + noise).sqrt()
+        condition(V, variance, n, K[row], V[:n, row].clone(), root)
+        points = X[chosen[: n + 1]]
+        _, covariance = dense_posterior(rbf(0.4), points, points[:, 0], X, noise)
+        assert_close(variance, covariance.diagonal(), **tolerance(X.dtype))
