@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from botorch_ext.checks import amount, named
-from botorch_ext.domains import Box, Space
+from botorch_ext.domains import Box, Domain, Space
 from botorch_ext.domains.choices import Choice, Fixed
 from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError
@@ -84,7 +87,7 @@ def answers_of(study: Study, sheet: Sheet) -> Answers:
     empty: list[int] = []
     known: list[int] = []
     lines: dict[int, int] = {}
-    ends = _ends(strategy, heads)
+    scales = _scales(strategy, heads)
     wrong = []
     for row in sheet.rows:
         try:
@@ -92,7 +95,7 @@ def answers_of(study: Study, sheet: Sheet) -> Answers:
             if trial.id in lines:
                 raise ValueError(f"trial {trial.id} is in line {lines[trial.id]} as well")
             lines[trial.id] = row.line
-            value = _value(row, places, heads, read, trial, strategy, ends)
+            value = _value(row, places, heads, read, trial, strategy, scales)
             if value is None and trial.id in strategy.history.pending:
                 empty.append(trial.id)
             elif value is not None and _is_known(trial.id, value, strategy, sign):
@@ -128,7 +131,7 @@ def _value(
     read: CellValues,
     trial: Trial,
     strategy: Strategy,
-    ends: Mapping[str, tuple[float, float]],
+    scales: Mapping[str, _Scale],
 ) -> float | None:
     """The value that is filled in for a trial. The parameters must be those that were asked."""
     given, wrong = values_of(row.cells, places, heads, read)
@@ -142,7 +145,7 @@ def _value(
             given[name],
             asked.get(name),
             heads.parameters.get(name),
-            ends.get(name),
+            scales.get(name),
         )
     ]
     if others:
@@ -157,39 +160,73 @@ def _value(
     return None if value is None else amount(value, heads.objective, "finite")
 
 
-def _ends(strategy: Strategy, heads: ColumnHeads) -> dict[str, tuple[float, float]]:
-    """The ends of the columns of parameters and contexts that lie in a box."""
+@dataclass(frozen=True)
+class _Scale:
+    """The scale of a column of a sheet.
+
+    Args:
+        low: The least number that the column may have.
+        high: The largest one.
+        span: The length of the range; of its logarithm on a logarithmic scale.
+        is_log: Whether the scale is logarithmic.
+    """
+
+    low: float
+    high: float
+    span: float
+    is_log: bool = False
+
+    def are_near(self, given: float, asked: float) -> bool:
+        """Whether a number lies in the range, and within a hundredth of it of the asked one."""
+        if not self.low <= given <= self.high:
+            return False
+        apart = math.log(given / asked) if self.is_log else given - asked
+        return abs(apart) <= self.span / 100
+
+
+def _scales(strategy: Strategy, heads: ColumnHeads) -> dict[str, _Scale]:
+    """The scales of the columns of parameters and contexts."""
     space = strategy.context_space
-    contexts = None if space is None else space.domain
-    ends: dict[str, tuple[float, float]] = {}
-    for names, domain in ((heads.params, strategy.domain), (heads.contexts, contexts)):
-        if isinstance(domain, Box):
-            own = domain.names if isinstance(domain, Space) else names
-            ends |= zip(own, domain.bounds.mT.tolist(), strict=True)
-    return ends
+    scales = _scales_of(strategy.domain, heads.params)
+    if space is None or space.domain is not None:
+        return scales | ({} if space is None else _scales_of(space.domain, heads.contexts))
+    # Nobody knows the range of such contexts: the size of the known ones takes its place.
+    contexts = [each.context for each in strategy.history.trials if each.context is not None]
+    sizes = torch.stack(contexts).abs().amax(dim=0).tolist() if contexts else []
+    known = zip(heads.contexts, sizes, strict=False)
+    return scales | {name: _Scale(-math.inf, math.inf, size) for name, size in known}
+
+
+def _scales_of(domain: Domain, names: Sequence[str]) -> dict[str, _Scale]:
+    is_box = isinstance(domain, Box)
+    low, high = domain.bounds if is_box else (domain.points.amin(dim=0), domain.points.amax(dim=0))
+    if isinstance(domain, Space):
+        names = domain.names
+    ends = zip(names, low.tolist(), high.tolist(), strict=True)
+    return {
+        name: _Scale(a, b, math.log(b / a), is_log=True)
+        if is_box and column in domain.log
+        else _Scale(a, b, b - a)
+        for column, (name, a, b) in enumerate(ends)
+    }
 
 
 def _is_asked(
-    text: str,
-    given: Any,
-    asked: Any,
-    parameter: Parameter | None,
-    ends: tuple[float, float] | None,
+    text: str, given: Any, asked: Any, parameter: Parameter | None, scale: _Scale | None
 ) -> bool:
     """Whether a cell may show the value that was asked.
 
     Spreadsheets save the digits that they show. The id already tells which trial a row is, so a
-    number is accepted if the asked one rounds to it. A number with two decimals may then be far
-    away on the scale of its parameter, as 0.00 is from 0.0032. A number with fewer decimals may
-    have been typed, so it must also lie within 1 % of the range. A number with as many digits as
-    the parameter has is another setting.
+    number is accepted if the asked one rounds to it, and if it is near on the scale of its
+    parameter: 0.00 is far from 0.0032 on a logarithmic scale. A number with as many digits as the
+    parameter has is another setting.
 
     Args:
         text: The text of the cell.
         given: The value of the text; None for an empty cell.
         asked: The value that was asked; None for a parameter that does not count.
         parameter: The parameter; None for a column without one.
-        ends: The ends of the column; None for a column without ends.
+        scale: The scale of the column; None for a column without one.
     """
     if given is None or asked is None:
         return given is None and asked is None
@@ -198,12 +235,11 @@ def _is_asked(
             return parameter.encoded(given) == parameter.encoded(asked)
         except ValueError:
             return False
-    place = last_place(text)
-    allowed = place / 2
-    if place > 0.01:
-        low, high = ends or (0.0, abs(asked))
-        allowed = min(allowed, (high - low) / 100)
-    return abs(given - asked) <= allowed + 1e-12 * abs(asked)
+    apart = abs(given - asked)
+    if apart <= 1e-12 * abs(asked):
+        return True
+    is_rounded = apart <= last_place(text) / 2 + 1e-12 * abs(asked)
+    return is_rounded and scale is not None and scale.are_near(given, asked)
 
 
 def _is_known(id: int, value: float, strategy: Strategy, sign: float) -> bool:

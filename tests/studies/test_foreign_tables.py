@@ -313,7 +313,7 @@ def test_the_round_trip_with_conditions_contexts_and_numbered_columns(capsys, fo
 
 ASKED = {"temperature": 48.5, "catalyst": 0.00321, "amount": 412.7, "equivalents": 3}
 SHOWN = [
-    ("catalyst", "0.00", True),
+    ("catalyst", "0.00", False),
     ("catalyst", "3.2E-03", True),
     ("catalyst", "0.003", True),
     ("catalyst", "0.004", False),
@@ -382,7 +382,7 @@ def test_a_spreadsheet_that_shows_two_decimals_is_told(folder):
     lines = [head]
     for row, trial in zip(rows, trials, strict=True):
         cells = row.split(",")
-        cells[1:3] = (f"{trial.params[name]:.2f}" for name in ("temperature", "catalyst"))
+        cells[1:3] = f"{trial.params['temperature']:.2f}", f"{trial.params['catalyst']:.2e}"
         lines.append(",".join([*cells[:4], cells[4].upper(), str(trial.id)]))
     (folder / "sheet.csv").write_text("\n".join(lines), encoding="utf-8")
     values = answers_of(study, Sheet.read("sheet.csv")).values
