@@ -25,7 +25,7 @@ from botorch_ext.exceptions import EnlargementWarning
 from botorch_ext.models.checks import checked_noise_variance
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.widths import Width, enlargement
-from botorch_ext.widths.base import SEVERAL_TIMES
+from botorch_ext.widths.base import SEVERAL_TIMES, require_no_function
 
 # The largest number of training points at which the noise variances are compared.
 _NOISE_POINTS = 64
@@ -51,6 +51,7 @@ def evaluated_width(
             `KernelGP` or has an outcome transform.
     """
     if not isinstance(width, Width):
+        require_no_function(width, "width")
         return checked_amounts(width, "width"), 0.0
     if not isinstance(model, KernelGP):
         raise ValueError(

@@ -64,6 +64,18 @@ class Ensemble(Immutable):
         """The number of observations."""
         return len(self.joint)
 
+    def fork(self) -> Ensemble:
+        """An independent copy."""
+        return replace(
+            self,
+            parameters=self.parameters.clone(),
+            model=self.model.fork(),
+            constants=self.constants.clone(),
+            outcomes=replace(self.outcomes, values=self.outcomes.values.clone()),
+            joint=self.joint.clone(),
+            pending=self.pending.clone(),
+        )
+
     @torch.no_grad()
     def to_botorch(self) -> EnsembleGP:
         """The models as one BoTorch ensemble model of joint rows, in units of the observations; low

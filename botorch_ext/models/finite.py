@@ -139,6 +139,7 @@ class FinitePosterior(GrowingPosterior):
         new = shallow(self)
         for name in ("factor", "_V", "_inputs"):
             setattr(new, name, getattr(self, name).fork())
+        new.mean, new.variance = self.mean.clone(), self.variance.clone()
         return new
 
     def successor(self) -> FinitePosterior:

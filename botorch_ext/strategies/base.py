@@ -688,7 +688,7 @@ class Strategy(NotedWarnings):
         if self.initial is None:
             return X, Y
         if not len(X):
-            return self.initial
+            return self.initial[0].clone(), self.initial[1].clone()
         return torch.cat([self.initial[0], X]), torch.cat([self.initial[1], Y])
 
     @abstractmethod

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import amount
+from botorch_ext.checks import amount, short
 from botorch_ext.state import Immutable
 
 
@@ -90,15 +90,30 @@ WidthLike = Width | float
 SEVERAL_TIMES = 3.0
 
 
-def as_width(width: Width | float) -> Width:
+def as_width(width: Width | float, name: str = "width") -> Width:
     """Turn a number into a `Constant`, and return a width as it is.
+
+    Args:
+        width: A `Width` or a number.
+        name: The name of the argument, for the message of an error.
 
     Raises:
         ValueError: If ``width`` is neither a width nor a non-negative finite number.
     """
     if isinstance(width, Width):
         return width
-    return Constant(amount(width, "width", "non-negative and finite"))
+    require_no_function(width, name)
+    return Constant(amount(width, name, "non-negative and finite"))
+
+
+def require_no_function(width: Any, name: str) -> None:
+    """Raise a ValueError that names `Width` if a function is given in place of a width."""
+    if callable(width) and not hasattr(width, "__float__"):
+        raise ValueError(
+            f"{name} must be a non-negative finite number or a botorch_ext.widths.Width, got "
+            f"{short(width)}: write a subclass of Width whose __call__(self, t, model) gives the "
+            "number"
+        )
 
 
 def as_widths(width: WidthLike | Sequence[WidthLike]) -> Width | list[Width]:

@@ -216,8 +216,9 @@ class BoundsStrategy(Strategy):
     def posterior(self) -> Any:
         """The posteriors of the models that are not eliminated, in the order of ``alive``, given
         the told data, with pending trials as the policy says. `CandidateModels`, or
-        `FiniteCandidates` on a finite set without contexts. Reading it changes nothing."""
-        return self._rows.current().posterior
+        `FiniteCandidates` on a finite set without contexts. A copy: what is done to it changes
+        nothing here."""
+        return self._rows.current().posterior.fork()
 
     @property
     def models(self) -> Models:

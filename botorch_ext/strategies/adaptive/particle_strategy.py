@@ -110,15 +110,15 @@ class ParticleStrategy(Strategy):
 
     @property
     def posterior(self) -> Ensemble:
-        """The models of all particles given the told data, which the next ask uses. Reading it
-        changes nothing."""
-        return self._current()[1]
+        """The models of all particles given the told data, which the next ask uses. A copy: what is
+        done to it changes nothing here."""
+        return self._current()[1].fork()
 
     def evaluated_means(self) -> Tensor:
         return self.means_at(self.evaluated()[0])
 
     def means_at(self, X: Tensor) -> Tensor:
-        return self.posterior.mean(checked_like(X, self.domain.like, "X"))
+        return self._current()[1].mean(checked_like(X, self.domain.like, "X"))
 
     @torch.no_grad()
     def recommend(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
@@ -139,7 +139,7 @@ class ParticleStrategy(Strategy):
         checked = self.checked_context(context)
         if not self._num_data:
             raise NoObservationsError("recommend needs at least one evaluated point, got none")
-        ensemble = self.posterior
+        ensemble = self._current()[1]
         points = self.domain.points if isinstance(self.domain, FiniteSet) else None
 
         def mean(of: Ensemble) -> AverageMean:

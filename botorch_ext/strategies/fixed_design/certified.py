@@ -154,8 +154,9 @@ class CertifiedElimination(Strategy):
         self._note_large_kernel(float(model.largest_variance(probes_of(domain, None, self.seed))))
         self._raise_warnings()
         self.model = model
-        self.block_width, self.told_width = as_width(block_width), as_width(told_width)
-        self.free_width, self.rkhs_bound = as_width(free_width), rkhs_bound
+        self.block_width = as_width(block_width, "block_width")
+        self.told_width = as_width(told_width, "told_width")
+        self.free_width, self.rkhs_bound = as_width(free_width, "free_width"), rkhs_bound
         self.buy, self.free = buy, free
         self.schedule = Schedule(self.horizon - num_initial, self.share)
         self.certificates: list[dict[str, Any]] = []
@@ -198,8 +199,9 @@ class CertifiedElimination(Strategy):
     @property
     def posterior(self) -> Any:
         """The posterior that the free steps use: the told data, and pending trials in the standard
-        deviations alone. A `FinitePosterior` or a `KernelGP`."""
-        return self._rows.current().posterior
+        deviations alone. A `FinitePosterior` or a `KernelGP`; a copy: what is done to it changes
+        nothing here."""
+        return self._rows.current().posterior.fork()
 
     def report(self) -> dict[str, Any]:
         """A summary of the study, as plain numbers, strings, lists and dicts.
