@@ -9,8 +9,7 @@ from torch import Tensor
 
 from botorch_ext.exceptions import BotorchExtWarning
 from botorch_ext.strategies import Strategy
-from botorch_ext.testing import correcting, states
-from botorch_ext.testing.laws import LAWS
+from botorch_ext.testing.machine import drawn_session, put_through
 from botorch_ext.testing.subjects import Subject
 
 # The traits by which a strategy declares that a law does not hold for it, and why.
@@ -20,6 +19,8 @@ _TRAITS = {
     "depends_on_trial_number": "asks the same after the same data, however many trials there were",
     "separates_contexts": "has a best point in every context once there are results",
 }
+# Of calls in different orders.
+_NUM_SESSIONS = 3
 
 
 def check_strategy(
@@ -32,8 +33,9 @@ def check_strategy(
 
     The laws cover asking and telling in any order, abandoned and failed trials, attached results
     and corrections, replay bit for bit from every prefix, copies, reports, refusals that leave the
-    state unchanged, and calls that Ctrl-C interrupts. The check takes a few seconds. It does not
-    prove that a method is right.
+    state unchanged, and calls that Ctrl-C interrupts. They are tried in sessions of calls of all
+    kinds in random orders, which are the same each time. The check takes a few seconds. It does
+    not prove that a method is right.
 
     Args:
         make: A function that makes the strategy, without events, from a seed or from no argument.
@@ -60,17 +62,9 @@ def check_strategy(
     if not isinstance(strategy, Strategy) or strategy.events:
         raise ValueError(f"make must make a Strategy without events, got {type(strategy).__name__}")
     subject = Subject(make, objective, num_actions)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", BotorchExtWarning)
-            for law in LAWS:
-                try:
-                    law(subject)
-                except Exception as error:
-                    error.add_note(f"this law does not hold: {law.__name__.replace('_', ' ')}")
-                    raise
-    finally:
-        states.played.cache_clear()
-        correcting.played.cache_clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BotorchExtWarning)
+        for seed in range(_NUM_SESSIONS):
+            put_through(subject, drawn_session(subject.num_actions, seed), seed)
     reasons = {law: getattr(strategy, trait) for trait, law in _TRAITS.items()}
     return {law: why for law, why in reasons.items() if why is not None}

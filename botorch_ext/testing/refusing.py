@@ -1,84 +1,84 @@
-"""What is refused is refused as a whole: nothing has happened, not even where it does not show."""
+"""What must be refused: calls, events that were tampered with, and records in a wrong form."""
 
 # Wrong types are given on purpose.
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 
 from botorch_ext.domains import FiniteSet
 from botorch_ext.exceptions import UnknownTrialError
-from botorch_ext.strategies import Abandoned, Asked, Told, Trial
-from botorch_ext.testing.refusals import refused
-from botorch_ext.testing.sessions import question
-from botorch_ext.testing.states import copied, played, state
+from botorch_ext.strategies import Abandoned, Asked, Strategy, Told, Trial
 
 NAN, INF = float("nan"), float("inf")
 
 
-def in_the_middle(entry):
-    """A session with pending trials, told ones and, mostly, abandoned ones."""
-    whole = played(entry)
-    cuts = [cut for cut in whole.cuts if cut[2]["pending"] and cut[2]["report"]["num_told"]]
-    return copied(entry, cuts[2 * len(cuts) // 3][0])
+def impossible_calls(
+    strategy: Strategy, offer: dict[str, Any]
+) -> Iterator[tuple[Callable[[], Any], type[Exception]]]:
+    """Calls that nothing can accept now, and the error of each.
 
-
-def impossible_calls(session):
-    """Calls that nothing can accept: each a function, and the error.
-
-    The kinds of input that an argument refuses are in ``tests/wrong_calls``.
+    Args:
+        strategy: Which is called.
+        offer: The arguments of its next ask.
     """
-    strategy = session.strategy
-    pending, told = strategy.pending[0], next(iter(strategy.history.values))
-    offer = session.offer()
-    for value in (NAN, None):
-        yield (lambda v=value: strategy.tell(pending, v)), ValueError
-    gone = sorted(strategy.history.abandoned)[:1]
-    for id in (told, *gone, 99, None):
+    history, pending, told = strategy.history, strategy.pending, list(strategy.history.values)
+    gone, x = sorted(history.abandoned), strategy.domain.sample(1, seed=0)[0]
+    context = offer.get("context")
+    for value in (NAN, INF, None, "1"):
+        for id in pending[:1]:
+            yield (lambda i=id, v=value: strategy.tell(i, v)), ValueError
+        for id in told[:1]:
+            yield (lambda i=id, v=value: strategy.correct(i, v)), ValueError
+        yield (lambda v=value: strategy.attach(x, v, context)), ValueError
+    for id in (*told[:1], *gone[:1], 999, -1, None, "0"):
         yield (lambda i=id: strategy.tell(i, 0.1)), UnknownTrialError
         yield (lambda i=id: strategy.abandon(i)), UnknownTrialError
+    for id in (*pending[:1], *gone[:1], 999, -1, None, "0"):
+        yield (lambda i=id: strategy.correct(i, 0.1)), UnknownTrialError
+    for id in pending[:1]:
+        yield (lambda i=id: strategy.abandon(i, failed=1)), ValueError
+    yield (lambda: strategy.attach(x + 99.0, 0.1, context)), ValueError
     yield (lambda: strategy.ask(0, **offer)), ValueError
     if hasattr(strategy, "horizon"):
         yield (lambda: strategy.ask(10_000)), ValueError
     if strategy.context_space is None:
         yield (lambda: strategy.ask(context=[0.2])), ValueError
         yield (lambda: strategy.best(context=[0.2])), ValueError
+        yield (lambda: strategy.attach(x, 0.1, [0.2])), ValueError
     else:
-        for context in (None, [], [7.0]):
-            wrong = {**offer, "context": context}
-            yield (lambda w=wrong: strategy.ask(**w)), ValueError
-            yield (lambda w=wrong: strategy.ask(2, **w)), ValueError
-        yield (lambda: strategy.best(context=[7.0])), ValueError
-    lowest = strategy.domain.sample(2, seed=0) - 99.0
-    for actions in ([], lowest):
-        wrong = {**offer, "actions": actions}
-        yield (lambda w=wrong: strategy.ask(**w)), ValueError
+        for wrong in (None, [], [7.0] * 9):
+            yield (lambda w=wrong: strategy.ask(**{**offer, "context": w})), ValueError
+            yield (lambda w=wrong: strategy.ask(2, **{**offer, "context": w})), ValueError
+            yield (lambda w=wrong: strategy.attach(x, 0.1, w)), ValueError
+        yield (lambda: strategy.best(context=[7.0] * 9)), ValueError
+    for actions in ([], strategy.domain.sample(2, seed=0) - 99.0):
+        yield (lambda a=actions: strategy.ask(**{**offer, "actions": a})), ValueError
 
 
-def impossible_calls_are_refused_as_a_whole(entry):
-    session = in_the_middle(entry)
-    before, twin = state(session.strategy), session.strategy.clone()
-    for call, error in impossible_calls(session):
-        with refused(error):
-            call()
-        assert len(session.strategy.history.events) == len(before["events"])
-    assert state(session.strategy) == before
-    offer = session.offer()
-    assert question(session.strategy, offer) == question(twin, offer)
-
-
-def changed(trial, **how):
+def changed(trial: Trial, **how: Any) -> Asked:
+    """An event of a trial with other attributes."""
     kept = {"id": trial.id, "x": trial.x, "context": trial.context, "info": trial.info}
     return Asked(Trial(**{**kept, **how}))
 
 
-def tampered(session, last):
+def tampered(strategy: Strategy, last: Trial | None) -> Iterator[Any]:
     """Events none of which can follow now: first those about trials, then changes of the trial
-    that comes next."""
-    strategy = session.strategy
-    pending, told = strategy.pending[0], next(iter(strategy.history.values))
-    yield from (Told(told, 0.1), Abandoned(told), Told(99, 0.1), Abandoned(99))
-    yield from (Told(pending, NAN), Told(pending, INF), Told(pending, "1.5"), Told("0", 0.1))
-    yield from (("told", pending, 0.1), None, Asked(None), Abandoned(None))
+    that would be asked next.
+
+    Args:
+        strategy: Whose events they are.
+        last: The trial that would be asked next; None for none.
+    """
+    for id in strategy.pending[:1]:
+        yield from (Told(id, NAN), Told(id, INF), Told(id, "1.5"), ("told", id, 0.1))
+    for id in list(strategy.history.values)[:1]:
+        yield from (Told(id, 0.1), Abandoned(id))
+    yield from (Told(99, 0.1), Abandoned(99), Told("0", 0.1), None, Asked(None), Abandoned(None))
     if last is None:
         return
     x, context, info = last.x, last.context, last.info
@@ -121,45 +121,7 @@ def tampered(session, last):
             yield changed(last, info={**info, "decision": value})
 
 
-def tampered_events_are_refused_as_a_whole(entry):
-    session = in_the_middle(entry)
-    strategy, before = session.strategy, state(session.strategy)
-    twin, ahead = strategy.clone(), strategy.clone()
-    asked = "info" in question(ahead, session.offer())
-    last = ahead.history.trials[-1] if asked else None
-    # Good ones before, which must not stay either.
-    told = Told(strategy.pending[-1], 0.1) if len(strategy.pending) > 1 else None
-    for event in tampered(session, last):
-        good = [] if told is None or isinstance(event, Asked) else [told]
-        with refused(ValueError):
-            strategy.replay([*good, event])
-        assert len(strategy.history.events) == len(before["events"])
-    assert state(strategy) == before
-    for other in (strategy, twin):
-        if last is not None:
-            other.replay([Asked(last)])
-        if told is not None:
-            other.replay([told])
-    assert state(strategy) == state(twin)
-
-
-def a_replay_that_fails_at_its_end_leaves_nothing(entry):
-    whole, session = played(entry), copied(entry, 0)
-    before = state(session.strategy)
-    trial = whole.session.strategy.history.trials[-1]
-    # Methods that record a decision find only when they come to it that there is none.
-    wrong = Told(trial.id + 1, 0.1)
-    if trial.info.keys() & {"model", "cell"}:
-        places = {name: trial.info[name] for name in ("index", "action") if name in trial.info}
-        wrong = changed(trial, id=trial.id + 1, info=places)
-    with refused(ValueError):
-        session.strategy.replay([*whole.events, wrong])
-    assert state(session.strategy) == before
-    session.strategy.replay(whole.events)
-    assert state(session.strategy) == whole.final
-
-
-def paths_of(record, before=()):
+def paths_of(record: dict[str, Any], before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """The paths of keys to what a record has."""
     for key, value in record.items():
         yield (*before, key)
@@ -167,24 +129,25 @@ def paths_of(record, before=()):
             yield from paths_of(value, (*before, key))
 
 
-def replaced(record, path, value):
+def replaced(record: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
     """A record with another value at the end of a path."""
     key, *rest = path
     return {**record, key: replaced(record[key], rest, value) if rest else value}
 
 
-def a_record_in_any_form_is_refused_or_taken(entry):
-    session = in_the_middle(entry)
-    strategy, before = session.strategy, state(session.strategy)
-    ahead = strategy.clone()
-    if "info" not in question(ahead, session.offer()):
-        return
-    last = ahead.history.trials[-1]
-    for path in paths_of(last.info):
-        for value in (None, "x", NAN, INF, -1, 10**20, [], {}, [[0.5]]):
-            wrong = changed(last, info=replaced(last.info, path, value))
-            try:
-                strategy.after(next(strategy.checked([wrong]))).report()
-            except ValueError:
-                continue
-    assert state(strategy) == before
+def mangled(last: Trial, share: float) -> Iterator[Asked]:
+    """Some trials whose record has another form at one place.
+
+    Args:
+        last: A trial.
+        share: Which of them, as a share of all there are.
+    """
+    values = (None, "x", NAN, INF, -1, 10**20, [], {}, [[0.5]])
+    cases = [(path, value) for path in paths_of(last.info) for value in values]
+    stride = -(-len(cases) // _MOST_MANGLED) or 1
+    for path, value in cases[int(share * stride) :: stride]:
+        yield changed(last, info=replaced(last.info, path, value))
+
+
+# So many records are mangled at once; sessions draw others.
+_MOST_MANGLED = 20

@@ -1,4 +1,4 @@
-"""Sessions of random asks, tells and other calls, and events as plain data."""
+"""Sessions of random asks and tells, and events as plain data."""
 
 from __future__ import annotations
 
@@ -47,14 +47,6 @@ def drawn_actions(chances: dict[str, float], num_actions: int, seed: int) -> lis
 def script(num_actions: int, seed: int) -> list[Action]:
     """Random asks, also of three trials at once, tells in any order, and abandoned trials."""
     chances = {"ask": 0.36, "ask three": 0.06, "tell": 0.48, "abandon": 0.10}
-    return drawn_actions(chances, num_actions, seed)
-
-
-def busy_script(num_actions: int, seed: int) -> list[Action]:
-    """A `script` that also has wrong values, failed evaluations, attached results and
-    corrections."""
-    chances = {"ask": 0.36, "tell": 0.22, "slip": 0.10, "fail": 0.08, "abandon": 0.04}
-    chances |= {"attach": 0.08, "correct": 0.12}
     return drawn_actions(chances, num_actions, seed)
 
 
@@ -111,48 +103,15 @@ class Session:
 
     def _answer(self, ids: list[int], kind: str, share: float, noise: float) -> None:
         id = ids[int(share * len(ids))]
-        if kind in ("abandon", "fail"):
-            self.strategy.abandon(id, failed=kind == "fail")
-        elif kind == "slip":
-            self.strategy.tell(id, -2.2 + noise / 2)
+        if kind == "abandon":
+            self.strategy.abandon(id)
         else:
-            self.strategy.tell(id, self._value(id) + noise)
-
-    def _value(self, id: int) -> float:
-        trial = self.strategy.history.trials[id]
-        return self.entry.value(trial.x, trial.context)
+            trial = self.strategy.history.trials[id]
+            self.strategy.tell(id, self.entry.value(trial.x, trial.context) + noise)
 
     def play(self) -> None:
         for action in self.actions:
             self.do(action)
-
-
-class BusySession(Session):
-    """A session that is driven by a `busy_script`."""
-
-    @property
-    def actions(self) -> list[Action]:
-        return busy_script(self.num_actions or self.entry.num_actions, self.seed)
-
-    def do(self, action: Action) -> None:
-        kind, share, noise = action
-        told = list(self.strategy.history.values)
-        if kind == "attach" and self.strategy.refuses_attached is None:
-            self.attach(share, noise)
-        elif kind == "correct" and told:
-            id = told[int(share * len(told))]
-            self.strategy.correct(id, self._value(id) + noise)
-        else:
-            super().do(action)
-
-    def attach(self, share: float, noise: float) -> Trial:
-        """Attach a result at a point that depends on the share."""
-        step = len(self.strategy.history.trials)
-        x = self.strategy.domain.sample(8, seed=7)[int(share * 8)]
-        context = self.offer(step).get("context")
-        trial = self.strategy.attach(x, self.entry.value(x, context) + noise, context)
-        self.offered.append(step)
-        return trial
 
 
 def question(strategy: Strategy, offer: dict[str, Any]) -> Any:

@@ -1,26 +1,19 @@
-"""The observable state of a strategy, and sessions that are run once for all laws."""
+"""The observable state of a strategy, and how to spoil what was read of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from botorch_ext.strategies import Strategy, Trial
-from botorch_ext.testing.sessions import Session, best, plain
-from botorch_ext.testing.subjects import Tried
-
-# With this seed of the script most trials are told, some too late, and some are pending at the end
-# of a long and of a short session.
-SEED = 838
+from botorch_ext.testing.sessions import plain
 
 
 def reading(strategy: Strategy) -> dict[str, Any]:
     """The observable state besides the events, with exact numbers."""
-    return {"report": strategy.report(), "best": best(strategy), "pending": strategy.pending}
+    return {"report": strategy.report(), "pending": strategy.pending}
 
 
 def state(strategy: Strategy) -> dict[str, Any]:
@@ -39,8 +32,8 @@ def beliefs(strategy: Any) -> list[Any]:
     shown: list[Any] = [list(getattr(strategy, name, [])) for name in ("alive", "names")]
     shown.append([vars(test) for test in getattr(strategy, "tests", [])])
     space = strategy.context_space
-    if hasattr(strategy, "posterior"):
-        posterior = strategy.posterior
+    posterior = getattr(strategy, "posterior", None)
+    if posterior is not None:
         shown.append(posterior.num_observations)
         if hasattr(posterior, "std"):
             shown += [posterior.mean.tolist(), posterior.std.tolist()]
@@ -58,49 +51,6 @@ def beliefs(strategy: Any) -> list[Any]:
 
 def _some_context(strategy: Any) -> Tensor:
     return strategy.context_space.domain.sample(1, seed=3)[0]
-
-
-@dataclass(frozen=True)
-class Played:
-    """A session to its end.
-
-    Args:
-        session: The session.
-        cuts: After each action, how many events and actions there were and what showed.
-        final: All that shows at the end.
-    """
-
-    session: Session
-    cuts: list[tuple[int, int, dict[str, Any]]]
-    final: dict[str, Any]
-
-    @property
-    def events(self) -> tuple[Any, ...]:
-        return self.session.strategy.events
-
-
-def started(entry: Tried) -> Session:
-    """The session of an entry before its first action; shorter than a recorded one."""
-    return Session(entry, seed=SEED, num_actions=3 * entry.num_actions // 5)
-
-
-@cache
-def played(entry: Tried) -> Played:
-    """A session of an entry; nobody may change it."""
-    session = started(entry)
-    cuts = [(0, 0, reading(session.strategy))]
-    for done, action in enumerate(session.actions):
-        session.do(action)
-        cuts.append((len(session.strategy.events), done + 1, reading(session.strategy)))
-    return Played(session, cuts, state(session.strategy))
-
-
-def copied(entry: Tried, num_events: int | None = None) -> Session:
-    """A session with the first events of the played one."""
-    of = played(entry)
-    session = started(entry)
-    session.strategy.replay(of.events[:num_events])
-    return session
 
 
 def spoil(record: Any) -> None:

@@ -9,8 +9,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from botorch_ext.domains import Box
 from botorch_ext.strategies import Strategy
+
+# Of a session, so that each kind of call is in it.
+NUM_ACTIONS = 28
 
 
 class Tried(Protocol):
@@ -53,8 +55,7 @@ class Subject:
         self._make, self._objective = make, objective
         self._takes_seed = self.takes_a_seed(make)
         self._shown = self.make()
-        on_box = isinstance(self._shown.domain, Box)
-        self.num_actions = (22 if on_box else 44) if num_actions is None else num_actions
+        self.num_actions = NUM_ACTIONS if num_actions is None else num_actions
 
     @staticmethod
     def takes_a_seed(make: Callable[..., Strategy]) -> bool:

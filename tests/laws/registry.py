@@ -7,10 +7,10 @@ here, and is under every law.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import combinations
 from typing import Any
 
 import torch
@@ -40,62 +40,33 @@ Make = Callable[..., strategies.Strategy]
 # --- how methods are made -------------------------------------------------------------------------
 
 
-def _one_model(method: str, **fixed: Any) -> Make:
-    def make(scenario: Scenario, **options: Any) -> strategies.Strategy:
-        return getattr(algorithms, method)(
-            scenario.domain(),
-            scenario.kernel(),
-            noise_variance=LAMBDA,
-            **{**NUMBERS, **fixed},
-            **scenario.options(),
-            **options,
-        )
-
-    return make
+# What a method is given besides the domain and its numbers.
+Given = Callable[[Scenario], dict[str, Any]]
 
 
-def _by_name(method: str, **fixed: Any) -> Make:
-    """A method that is a pending policy: it is told only the options of it."""
-    inner = _one_model(method, **fixed)
-
-    def make(scenario: Scenario, *, pending: str, **options: Any) -> strategies.Strategy:
-        return inner(scenario, **options)
-
-    return make
+def _kernel(scenario: Scenario) -> dict[str, Any]:
+    return {"kernel": scenario.kernel(), "noise_variance": LAMBDA}
 
 
-def _fitted(method: str, **fixed: Any) -> Make:
+def _parts(scenario: Scenario) -> dict[str, Any]:
+    return {**scenario.parts(), "noise_variance": LAMBDA}
+
+
+def _fits(scenario: Scenario) -> dict[str, Any]:
     """Fits at some of the questions only."""
+    return {"kernel": bx.Fitted(every=2), "width": 2.0}
 
+
+def _made(
+    method: str, given: Given = _kernel, numbers: dict[str, Any] = NUMBERS, **fixed: Any
+) -> Make:
     def make(scenario: Scenario, **options: Any) -> strategies.Strategy:
-        return getattr(algorithms, method)(
-            scenario.domain(),
-            bx.Fitted(every=2),
-            width=2.0,
-            **fixed,
-            **scenario.options(),
-            **options,
-        )
+        arguments = {**given(scenario), **numbers, **fixed, **scenario.options(), **options}
+        if method in ("gp_bucb", "gp_ucb_sdf"):  # a pending policy by its name
+            del arguments["pending"]
+        return getattr(algorithms, method)(scenario.domain(), **arguments)
 
     return make
-
-
-def _cgp_ucb(**fixed: Any) -> Make:
-    def make(scenario: Scenario, **options: Any) -> strategies.Strategy:
-        return algorithms.cgp_ucb(
-            scenario.domain(),
-            **scenario.parts(),
-            noise_variance=LAMBDA,
-            **NUMBERS,
-            **fixed,
-            **scenario.options(),
-            **options,
-        )
-
-    return make
-
-
-Models = Callable[[Scenario], bx.CandidateModels]
 
 
 @cache
@@ -131,58 +102,28 @@ def _level(value: float) -> Any:
     return lambda X: X.new_full(X.shape[:-1], value)
 
 
-def _many_models(method: str, models: Models = _several, **fixed: Any) -> Make:
-    def make(scenario: Scenario, **options: Any) -> strategies.Strategy:
-        return getattr(algorithms, method)(
-            scenario.domain(),
-            models(scenario),
-            **{**NUMBERS, **fixed},
-            **scenario.options(),
-            **options,
-        )
-
-    return make
+def _of(models: Callable[[Scenario], Any]) -> Given:
+    return lambda scenario: {"models": models(scenario)}
 
 
-def _thompson(models: Callable[[Scenario], Any] | None = None) -> Make:
-    def make(scenario: Scenario, **options: Any) -> strategies.Strategy:
-        kernel = scenario.kernel() if models is None else models(scenario)
-        noise = {"noise_variance": LAMBDA} if models is None else {}
-        options = {**noise, **scenario.options(), **options}
-        return algorithms.thompson_sampling(scenario.domain(), kernel, **options)
-
-    return make
+def _thompson(kernel: Callable[[Scenario], Any]) -> Given:
+    return lambda scenario: {"kernel": kernel(scenario)}
 
 
-def _in_rounds(method: str, **fixed: Any) -> Make:
-    numbers = {**NUMBERS, "rkhs_bound": 0.3, "noise_variance": 0.01, "horizon": HORIZON, **fixed}
-
-    def make(scenario: Scenario, **options: Any) -> strategies.Strategy:
-        return getattr(algorithms, method)(
-            scenario.domain(), scenario.kernel(), **numbers, **options
-        )
-
-    return make
-
-
-def _breadthwise(nu: float) -> Make:
-    numbers = {"rkhs_bound": 1.0, "noise_std": 0.02, "noise_variance": 1e-3, "horizon": 60}
-
-    def make(scenario: Scenario, **options: Any) -> strategies.Strategy:
+def _rough(nu: float) -> Given:
+    def given(scenario: Scenario) -> dict[str, Any]:
         kernel = scenario.kernel(3.0, lambda *scales: matern(*scales, nu=nu))
-        return algorithms.breadthwise_exploration(scenario.domain(), kernel, **numbers, **options)
+        return {"kernel": kernel, "noise_variance": 1e-3}
 
-    return make
-
-
-def _integrated_ei(scenario: Scenario, **options: Any) -> strategies.Strategy:
-    own = {"num_initial": 2, **scenario.options()}
-    return algorithms.integrated_ei(scenario.domain(), **own, **options)
+    return given
 
 
-def _credible_particles(scenario: Scenario, **options: Any) -> strategies.Strategy:
-    own = {"num_initial": 2, **scenario.options()}
-    return algorithms.credible_ucb(scenario.domain(), bx.Particles(8), **own, **options)
+def _nothing(scenario: Scenario) -> dict[str, Any]:
+    return {} if scenario.started else {"num_initial": 2}
+
+
+def _particles(scenario: Scenario) -> dict[str, Any]:
+    return {"models": bx.Particles(8), **_nothing(scenario)}
 
 
 def _random(scenario: Scenario, **options: Any) -> strategies.Strategy:
@@ -193,8 +134,8 @@ def _contextwise(scenario: Scenario, *, seed: int, **options: Any) -> strategies
     """One that knows contexts, one that does not, and one that plays at random."""
     alone = Scenario(scenario.domain, started=scenario.started)
     bases = [
-        _one_model("gp_ucb")(scenario, seed=seed, **options),
-        _one_model("gp_ucb")(alone, seed=seed + 1, **options),
+        _made("gp_ucb")(scenario, seed=seed, **options),
+        _made("gp_ucb")(alone, seed=seed + 1, **options),
         _random(alone, seed=seed + 2),
     ]
 
@@ -226,11 +167,8 @@ class Entry:
 
     @property
     def num_actions(self) -> int:
-        """Of a recorded session: fewer where an ask searches a box, and for balls in one still
-        fewer."""
-        if not self.scenario.is_box or self.method in QUICK:
-            return 44
-        return 10 if self.method.partition(",")[0] in ("stable_opt", "he_stable_opt") else 22
+        """Of a session."""
+        return 22 if self.scenario.is_box else 44
 
     def offer(self, step: int, seed: int) -> dict[str, Any]:
         """Arguments of the ask at a step."""
@@ -246,31 +184,34 @@ class Entry:
         return METHODS[self.method](self.scenario, seed=seed, **options)
 
 
+IN_ROUNDS = {**NUMBERS, "rkhs_bound": 0.3, "noise_variance": 0.01, "horizon": HORIZON}
+OF_TREES = {"rkhs_bound": 1.0, "noise_std": 0.02, "horizon": 60}
+SEVERAL, SCALES, GROWING = _of(_several), _of(_lengthscales), _of(_growing)
 METHODS: dict[str, Make] = {
-    "gp_ucb": _one_model("gp_ucb"),
-    "igp_ucb": _one_model("igp_ucb"),
-    "ec_gp_ucb": _one_model("ec_gp_ucb", misspecification=0.05),
-    "gp_bucb": _by_name("gp_bucb"),
-    "gp_ucb_sdf": _by_name("gp_ucb_sdf"),
-    "cgp_ucb": _cgp_ucb(),
-    "cgp_ucb, sum": _cgp_ucb(combination="sum", misspecification=0.05),
-    "he_gp_ucb": _many_models("he_gp_ucb"),
-    "he_gp_ucb, misspecified": _many_models("he_gp_ucb", _lengthscales, misspecification=0.05),
-    "he_gp_ucb, bayesian": _many_models("he_gp_ucb", rkhs_bound=None, setting="bayesian"),
-    "he_gp_ucb, growing": _many_models("he_gp_ucb", _growing),
-    "mle_ucb": _many_models("mle_ucb"),
-    "expected_ucb": _many_models("expected_ucb"),
-    "a_gp_ucb": _many_models("a_gp_ucb", _lengthscales),
-    "lb_gp_ucb": _many_models("lb_gp_ucb", _lengthscales, rkhs_bound=0.02, noise_std=0.005),
-    "lb_gp_ucb, growing": _many_models("lb_gp_ucb", _growing, rkhs_bound=None),
-    "stable_opt": _one_model("stable_opt", radius=0.3),
-    "he_stable_opt": _many_models("he_stable_opt", radius=0.3, norm="linf"),
-    "phased_uncertainty_sampling": _in_rounds("phased_uncertainty_sampling"),
-    "bpe": _in_rounds("bpe"),
-    "bpe_delay": _in_rounds("bpe_delay", delay=3),
-    "breadthwise_exploration": _breadthwise(nu=0.5),
-    "breadthwise_exploration, smooth": _breadthwise(nu=1.5),
-    "regret_balancing": _one_model(
+    "gp_ucb": _made("gp_ucb"),
+    "igp_ucb": _made("igp_ucb"),
+    "ec_gp_ucb": _made("ec_gp_ucb", misspecification=0.05),
+    "gp_bucb": _made("gp_bucb"),
+    "gp_ucb_sdf": _made("gp_ucb_sdf"),
+    "cgp_ucb": _made("cgp_ucb", _parts),
+    "cgp_ucb, sum": _made("cgp_ucb", _parts, combination="sum", misspecification=0.05),
+    "he_gp_ucb": _made("he_gp_ucb", SEVERAL),
+    "he_gp_ucb, misspecified": _made("he_gp_ucb", SCALES, misspecification=0.05),
+    "he_gp_ucb, bayesian": _made("he_gp_ucb", SEVERAL, rkhs_bound=None, setting="bayesian"),
+    "he_gp_ucb, growing": _made("he_gp_ucb", GROWING),
+    "mle_ucb": _made("mle_ucb", SEVERAL),
+    "expected_ucb": _made("expected_ucb", SEVERAL),
+    "a_gp_ucb": _made("a_gp_ucb", SCALES),
+    "lb_gp_ucb": _made("lb_gp_ucb", SCALES, rkhs_bound=0.02, noise_std=0.005),
+    "lb_gp_ucb, growing": _made("lb_gp_ucb", GROWING, rkhs_bound=None),
+    "stable_opt": _made("stable_opt", radius=0.3),
+    "he_stable_opt": _made("he_stable_opt", SEVERAL, radius=0.3, norm="linf"),
+    "phased_uncertainty_sampling": _made("phased_uncertainty_sampling", numbers=IN_ROUNDS),
+    "bpe": _made("bpe", numbers=IN_ROUNDS),
+    "bpe_delay": _made("bpe_delay", numbers=IN_ROUNDS, delay=3),
+    "breadthwise_exploration": _made("breadthwise_exploration", _rough(0.5), OF_TREES),
+    "breadthwise_exploration, smooth": _made("breadthwise_exploration", _rough(1.5), OF_TREES),
+    "regret_balancing": _made(
         "regret_balancing",
         horizon=200,
         reward_range=(-2.5, 1.5),
@@ -280,27 +221,29 @@ METHODS: dict[str, Make] = {
         c1=0.003,
         c2=0.02,
     ),
-    "integrated_ei": _integrated_ei,
-    "insured_ucb": _one_model("insured_ucb", rkhs_bound=1.5),
-    "safe_ucb": _many_models("safe_ucb", rkhs_bound=1.5),
-    "safe_ucb, certificates": _many_models(
-        "safe_ucb", rkhs_bound=1.5, width=0.1, certificates=True, horizon=60
+    "integrated_ei": _made("integrated_ei", _nothing, {}),
+    "insured_ucb": _made("insured_ucb", rkhs_bound=1.5),
+    "safe_ucb": _made("safe_ucb", SEVERAL, rkhs_bound=1.5),
+    "safe_ucb, certificates": _made(
+        "safe_ucb", SEVERAL, rkhs_bound=1.5, width=0.1, certificates=True, horizon=60
     ),
     "random": _random,
     "contextwise": _contextwise,
-    "gp_ucb, fitted": _fitted("gp_ucb"),
-    "ec_gp_ucb, fitted": _fitted("ec_gp_ucb", misspecification=0.05),
-    "stable_opt, fitted": _fitted("stable_opt", radius=0.3),
-    "credible_ucb, growing": _many_models("credible_ucb", _growing),
-    "credible_ucb, nugget": _many_models("credible_ucb", _twins),
-    "credible_ucb, particles": _credible_particles,
-    "credible_ucb": _many_models("credible_ucb"),
-    "bpe_delay, arrival": _in_rounds("bpe_delay", closing="arrival", kappa=1.5),
-    "thompson_sampling": _thompson(),
-    "thompson_sampling, models": _thompson(_several),
-    "thompson_sampling, fitted": _thompson(lambda scenario: bx.Fitted(every=2)),
-    "certified_bucb": _one_model("certified_bucb", horizon=HORIZON, width=0.8),
-    "certified_bucb, published": _one_model(
+    "gp_ucb, fitted": _made("gp_ucb", _fits, {}),
+    "ec_gp_ucb, fitted": _made("ec_gp_ucb", _fits, {}, misspecification=0.05),
+    "stable_opt, fitted": _made("stable_opt", _fits, {}, radius=0.3),
+    "credible_ucb, growing": _made("credible_ucb", GROWING),
+    "credible_ucb, nugget": _made("credible_ucb", _of(_twins)),
+    "credible_ucb, particles": _made("credible_ucb", _particles, {}),
+    "credible_ucb": _made("credible_ucb", SEVERAL),
+    "bpe_delay, arrival": _made("bpe_delay", numbers=IN_ROUNDS, closing="arrival", kappa=1.5),
+    "thompson_sampling": _made("thompson_sampling", numbers={}),
+    "thompson_sampling, models": _made("thompson_sampling", _thompson(_several), {}),
+    "thompson_sampling, fitted": _made(
+        "thompson_sampling", _thompson(lambda _: bx.Fitted(every=2)), {}
+    ),
+    "certified_bucb": _made("certified_bucb", horizon=HORIZON, width=0.8),
+    "certified_bucb, published": _made(
         "certified_bucb", horizon=HORIZON, buy="always", kappa=1.3, share=0.25, free_width=1.5
     ),
 }
@@ -391,25 +334,15 @@ ENTRIES = [
 ]
 
 
-def _pairs(entry: Entry) -> set[Any]:
-    """What an entry tries together: every two of method, scenario, kind of domain and policy."""
-    traits = {
-        "method": entry.method.partition(",")[0],
-        "scenario": entry.scenario_name,
-        "is_box": entry.scenario.is_box,
-        "policy": entry.policy,
-    }
-    return set(combinations(traits.items(), 2))
-
-
-def _each_method_once() -> list[Entry]:
-    """For each method the entry with the most pairs that no method before it has."""
+def _each_method_once(entries: list[Entry]) -> list[Entry]:
+    """For each method the entry whose scenario and policy were chosen least before it."""
     chosen: list[Entry] = []
-    seen: set[Any] = set()
+    used: Counter[str] = Counter()
     for method in METHODS:
-        entries = [entry for entry in ENTRIES if entry.method == method]
-        chosen.append(max(entries, key=lambda entry: len(_pairs(entry) - seen)))
-        seen |= _pairs(chosen[-1])
+        own = [entry for entry in entries if entry.method == method]
+        if own:
+            chosen.append(min(own, key=lambda e: (used[e.scenario_name], used[e.policy])))
+            used.update((chosen[-1].scenario_name, chosen[-1].policy))
     return chosen
 
 
@@ -424,5 +357,7 @@ def entry_of(method: str) -> Entry:
     return replace(first, scenario_name=plain if plain in SCENARIOS else first.scenario_name)
 
 
-# The entries that are played anew for every law.
-PLAYED = _each_method_once()
+# Each method on a set and on a box, where it can be.
+ON_SETS = _each_method_once([entry for entry in ENTRIES if not entry.scenario.is_box])
+ON_BOXES = _each_method_once([entry for entry in ENTRIES if entry.scenario.is_box])
+PLAYED = ON_SETS + ON_BOXES

@@ -40,47 +40,23 @@ def matern(*lengthscales: float, nu: float = 1.5) -> Kernel:
     return kernel
 
 
-@cache
-def _finite() -> bx.FiniteSet:
-    x = torch.linspace(2.0, 5.0, 6, dtype=torch.float64)
-    y = torch.linspace(-3.0, -1.5, 4, dtype=torch.float64)
-    return bx.FiniteSet(torch.cartesian_prod(x, y))
-
-
-@cache
-def _box() -> bx.Box:
-    return bx.Box([[2.0, -3.0], [5.0, -1.5]])
-
-
-@cache
-def _numbers() -> bx.Box:
-    return bx.Box([(2.0, 5.0), (-4, 1)], integer=[1], constraints=([[1.0, 0.5]], [4.0]))
-
-
-@cache
-def _codes() -> bx.Box:
-    return bx.Box([(2.0, 5.0), (-3.0, -1.0)], log=[0], categories={1: [-3.0, -1.5, -1.0]})
-
-
-@cache
-def _space() -> bx.Space:
-    first, last = bx.Real(2, 5, step=0.25, unit="s"), bx.Real(-3, -1.5, digits=2)
-    return bx.Space(first=first, last=last, constraints="first + 0.5 * last <= 4")
-
-
-@cache
-def _line() -> bx.Box:
-    return bx.Box([[2.0], [5.0]])
-
-
-@cache
-def _seen() -> bx.Box:
-    return bx.Box([[-1.0], [0.5]])
-
-
-@cache
-def _tasks() -> bx.FiniteSet:
-    return bx.FiniteSet([[0.0], [1.0], [2.0]])
+_FINITE = bx.FiniteSet(
+    torch.cartesian_prod(
+        torch.linspace(2.0, 5.0, 6, dtype=torch.float64),
+        torch.linspace(-3.0, -1.5, 4, dtype=torch.float64),
+    )
+)
+_BOX = bx.Box([[2.0, -3.0], [5.0, -1.5]])
+_NUMBERS = bx.Box([(2.0, 5.0), (-4, 1)], integer=[1], constraints=([[1.0, 0.5]], [4.0]))
+_CODES = bx.Box([(2.0, 5.0), (-3.0, -1.0)], log=[0], categories={1: [-3.0, -1.5, -1.0]})
+_SPACE = bx.Space(
+    first=bx.Real(2, 5, step=0.25, unit="s"),
+    last=bx.Real(-3, -1.5, digits=2),
+    constraints="first + 0.5 * last <= 4",
+)
+_LINE = bx.Box([[2.0], [5.0]])
+_SEEN = bx.Box([[-1.0], [0.5]])
+_LABELS = bx.FiniteSet([[0.0], [1.0], [2.0]])
 
 
 @dataclass(frozen=True)
@@ -186,20 +162,20 @@ def value_of(x: Tensor, context: Tensor | None) -> float:
 
 
 SCENARIOS: dict[str, Scenario] = {
-    "set": Scenario(_finite),
-    "set, started": Scenario(_finite, started=True),
-    "set, changing": Scenario(_finite, changing=True),
-    "set, contexts": Scenario(_finite, _seen),
-    "set, tasks, started": Scenario(_finite, _tasks, started=True),
-    "set, contexts, changing": Scenario(_finite, _seen, changing=True),
-    "line": Scenario(_line),
-    "box": Scenario(_box),
-    "box, started": Scenario(_box, started=True),
-    "numbers, started": Scenario(_numbers, started=True),
-    "codes, contexts": Scenario(_codes, _seen),
-    "space, started": Scenario(_space, started=True),
-    "line, changing": Scenario(_line, changing=True),
-    "line, contexts": Scenario(_line, _seen),
-    "line, contexts, started": Scenario(_line, _seen, started=True),
-    "line, tasks, changing": Scenario(_line, _tasks, changing=True),
+    "set": Scenario(lambda: _FINITE),
+    "set, started": Scenario(lambda: _FINITE, started=True),
+    "set, changing": Scenario(lambda: _FINITE, changing=True),
+    "set, contexts": Scenario(lambda: _FINITE, lambda: _SEEN),
+    "set, tasks, started": Scenario(lambda: _FINITE, lambda: _LABELS, started=True),
+    "set, contexts, changing": Scenario(lambda: _FINITE, lambda: _SEEN, changing=True),
+    "line": Scenario(lambda: _LINE),
+    "box": Scenario(lambda: _BOX),
+    "box, started": Scenario(lambda: _BOX, started=True),
+    "numbers, started": Scenario(lambda: _NUMBERS, started=True),
+    "codes, contexts": Scenario(lambda: _CODES, lambda: _SEEN),
+    "space, started": Scenario(lambda: _SPACE, started=True),
+    "line, changing": Scenario(lambda: _LINE, changing=True),
+    "line, contexts": Scenario(lambda: _LINE, lambda: _SEEN),
+    "line, contexts, started": Scenario(lambda: _LINE, lambda: _SEEN, started=True),
+    "line, tasks, changing": Scenario(lambda: _LINE, lambda: _LABELS, changing=True),
 }

@@ -4,17 +4,14 @@ import pytest
 import torch
 
 import botorch_ext as bx
-from botorch_ext.strategies import RandomSearch
+from botorch_ext.strategies import OptimisticStrategy, RandomSearch
+from botorch_ext.strategies.events import Corrected
 from botorch_ext.testing import check_strategy
+from tests.helpers import rbf
 
 
 def box():
     return bx.Box([[2.0], [5.0]])
-
-
-def test_a_right_strategy_passes_with_reasons():
-    reasons = check_strategy(lambda seed: RandomSearch(box(), seed))
-    assert list(reasons.values()) == ["its points depend on the number of the trial alone"]
 
 
 class Forgetful(RandomSearch):
@@ -25,22 +22,72 @@ class Forgetful(RandomSearch):
         return x if choices.actions is not None else 2 + 3 * torch.rand_like(x), info
 
 
+class Seedless(RandomSearch):
+    """Asks the same with every seed."""
+
+    def _seed_of(self, step):
+        return step
+
+
+class Outside(RandomSearch):
+    """Asks beside the box, and does not look."""
+
+    def _decide(self, choices):
+        x, info = super()._decide(choices)
+        return x + 3.0, info
+
+
 class Telling(RandomSearch):
     """Refuses only after it has changed."""
 
     def tell(self, id, value):
         self.warnings.append("told")
-        super().tell(id, value)
+        try:
+            super().tell(id, value)
+        finally:
+            self.warnings = self.warnings[:-1] if id in self.history.values else self.warnings
 
 
 class Counting(RandomSearch):
-    """Counts its asks where no event says so."""
+    """Counts its reports where no event says so."""
 
     asked = 0
 
     def report(self):
         self.asked += 1
         return super().report() | {"asked": self.asked}
+
+
+class Boasting(RandomSearch):
+    """Counts what was attached among what was told."""
+
+    def report(self):
+        return super().report() | {"num_told": len(self.history.values)}
+
+
+class Shown(RandomSearch):
+    """Hands out its list of warnings."""
+
+    def report(self):
+        return super().report() | {"warnings": self.warnings}
+
+    def ask(self, *args, **kwargs):
+        self.warnings = [*self.warnings, "asked"][:1]
+        return super().ask(*args, **kwargs)
+
+
+class Same(RandomSearch):
+    """Is its own copy."""
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class Trusting(RandomSearch):
+    """Takes any trial of a log."""
+
+    def check_recorded(self, trial, is_member=False):
+        pass
 
 
 class Torn(RandomSearch):
@@ -61,21 +108,68 @@ class Torn(RandomSearch):
         return super().report() | {"is_told": self.is_told}
 
 
+class Optimist(OptimisticStrategy):
+    def __init__(self, domain, seed=0):
+        super().__init__(domain, bx.KernelGP(rbf(0.8), 0.01), 2.0, seed=seed)
+
+
+class Open(Optimist):
+    """Hands out the posterior that it uses."""
+
+    @property
+    def posterior(self):
+        return self._rows.current().posterior.parts[0].model
+
+
+class Stubborn(Optimist):
+    """Keeps what it learned from wrong values."""
+
+    def _apply(self, event):
+        if isinstance(event, Corrected):
+            self.history = self.history.after(event)
+        else:
+            super()._apply(event)
+
+
+def test_a_right_strategy_passes_with_reasons():
+    reasons = check_strategy(lambda seed: RandomSearch(box(), seed))
+    assert list(reasons.values()) == ["its points depend on the number of the trial alone"]
+    grid = bx.FiniteSet(torch.linspace(2.0, 5.0, 7).double()[:, None])
+    assert check_strategy(lambda: Optimist(grid), num_actions=12) == {}
+
+
+GOES_ON = "a session goes on from every prefix"
+
+
 @pytest.mark.parametrize(
-    ("wrong", "law"),
+    ("wrong", "laws"),
     [
-        (Forgetful, "the seed decides"),
-        (Telling, "a session goes on from every prefix"),
-        (Counting, "a session goes on from every prefix"),
-        (Torn, "calls broken off anywhere are made or not"),
+        (Forgetful, ["a list is asked one after another", GOES_ON]),
+        (Seedless, ["the seed decides"]),
+        (Outside, ["trials are some of what there is"]),
+        (Telling, ["impossible calls are refused as a whole", GOES_ON]),
+        (Counting, ["a copy goes its own way", "reading changes nothing"]),
+        (Boasting, ["report and best say what happened"]),
+        (Shown, ["reading changes nothing", GOES_ON]),
+        (Same, ["a copy goes its own way", "a list is asked", "report and best say"]),
+        (Trusting, ["tampered events are refused", "a record in any form"]),
+        (Torn, ["calls broken off anywhere are made or not"]),
+        (Open, ["reading changes nothing"]),
+        (Stubborn, ["a value that was corrected", "a correction that changes nothing", GOES_ON]),
     ],
 )
-def test_a_wrong_strategy_is_found(wrong, law):
-    with pytest.raises(AssertionError) as found:
+def test_a_wrong_strategy_is_found(wrong, laws):
+    with pytest.raises(Exception) as found:  # noqa: PT011 - the note says what is looked for
         check_strategy(lambda seed: wrong(box(), seed))
-    assert f"this law does not hold: {law}" in found.value.__notes__[0]
+    (note,) = found.value.__notes__
+    assert any(f"this law does not hold: {law}" in note for law in laws), note
 
 
 def test_what_is_no_strategy_is_refused():
     with pytest.raises(ValueError, match="make must make a Strategy without events"):
         check_strategy(lambda: 3)
+
+
+def test_it_needs_nothing_that_only_tests_have(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "hypothesis", None)
+    check_strategy(lambda seed: RandomSearch(box(), seed), num_actions=6)

@@ -1,27 +1,138 @@
-"""Every law, of every method of the registry: their bodies are in `botorch_ext.testing`."""
+"""Every method of the registry is put through calls of all kinds, in orders that are drawn anew."""
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+from zlib import crc32
 
 import pytest
+import torch
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
+from torch.testing import assert_close
 
-from botorch_ext.testing import correcting
-from botorch_ext.testing.laws import LAWS
-from botorch_ext.testing.sessions import plain
-from tests.laws.registry import PLAYED
-from tests.laws.shared_sessions import every_entry, quietly
+from botorch_ext import algorithms
+from botorch_ext.testing.machine import DECK, LAWS, Machine, put_through
+from botorch_ext.testing.sessions import Session
+from botorch_ext.testing.states import beliefs, reading
+from tests.helpers import devices
+from tests.laws.registry import ENTRIES, METHODS, ON_BOXES, ON_SETS, POLICIES, QUICK, SCENARIOS
+from tests.laws.shared_sessions import quietly
 
 pytestmark = quietly
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-@every_entry
-def test_a_law_holds(law, entry):
-    law(entry)
-
-
-def test_all_of_it_happens():
-    kinds = [
-        {plain(event)[0] for event in correcting.played(entry)[0].strategy.events}
-        for entry in PLAYED
-        if entry.make().refuses_attached is None
+@st.composite
+def sessions(draw, num_actions, name):
+    """Kinds of actions in any order, each with a share and a noise. The simplest session is not the
+    same for two names."""
+    own = Random(name)
+    kinds = draw(st.permutations(own.sample(DECK, len(DECK))))[:num_actions]
+    numbers = st.tuples(st.floats(0.0, 1.0, exclude_max=True), st.floats(-0.3, 0.3))
+    drawn = [draw(numbers) for _ in kinds]
+    return [
+        (kind, (own.random() + share) % 1.0, noise)
+        for kind, (share, noise) in zip(kinds, drawn, strict=True)
     ]
-    for kind in ("asked", "told", "failed", "attached", "corrected"):
-        assert sum(kind in own for own in kinds) > 0.8 * len(kinds), kind
+
+
+def put_through_some(entry, num_sessions, num_actions):
+    @seed(crc32(entry.name.encode()))
+    @settings(max_examples=num_sessions)
+    @given(sessions(num_actions, entry.name))
+    def laws_hold(actions):
+        put_through(entry, actions, seed=3)
+
+    laws_hold()
+
+
+def by_name(entries, quick=()):
+    return pytest.mark.parametrize(
+        "entry",
+        [
+            pytest.param(e, marks=() if not quick or e.method in quick else pytest.mark.slow)
+            for e in entries
+        ],
+        ids=lambda entry: entry.name,
+    )
+
+
+@by_name(ON_SETS)
+def test_laws_hold_on_a_set(entry):
+    put_through_some(entry, num_sessions=1, num_actions=14)
+
+
+@by_name(ON_BOXES, quick=(*QUICK, "gp_ucb", "certified_bucb"))
+def test_laws_hold_on_a_box(entry):
+    put_through_some(entry, num_sessions=1, num_actions=8)
+
+
+@pytest.mark.slow
+@by_name(ON_SETS + ON_BOXES)
+def test_laws_hold_in_long_sessions(entry):
+    put_through_some(entry, *((1, 20) if entry.scenario.is_box else (3, len(DECK))))
+
+
+def test_every_method_is_tried_and_all_of_it_happens():
+    tried = {name.partition(",")[0] for name in METHODS}
+    assert set(algorithms.__all__) <= tried
+    assert {entry.method for entry in ON_SETS + ON_BOXES} == set(METHODS)
+    assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)
+    assert set(POLICIES) < {entry.policy for entry in ON_SETS}
+    for entries, is_box in ((ON_SETS, False), (ON_BOXES, True)):
+        scenarios = {name for name, each in SCENARIOS.items() if each.is_box == is_box}
+        assert {entry.scenario_name for entry in entries} == scenarios
+    assert set(DECK) == set(LAWS)
+
+
+@pytest.mark.parametrize("method", ["random", "gp_ucb"])
+def test_a_session_has_in_it_what_the_laws_are_about(method):
+    (entry,) = (entry for entry in ON_SETS if entry.method == method)
+    actions = [(kind, 0.37 * place % 1.0, 0.1) for place, kind in enumerate(DECK)]
+    machine = put_through(entry, actions, seed=3)
+    found = Counter(type(event).__name__ for event in machine.strategy.events)
+    assert min(found[kind] for kind in ("Asked", "Told", "Abandoned", "Attached", "Corrected")) > 0
+    assert machine.pending and machine.copies
+    assert machine.ids["failed"] != machine.ids["abandoned"]
+
+
+QUICKLY_ON_DEVICES = ("gp_ucb", "mle_ucb", "bpe", "thompson_sampling", "integrated_ei")
+
+
+@by_name(ON_SETS + [entry for entry in ON_BOXES if entry.method != "gp_ucb"], QUICKLY_ON_DEVICES)
+@pytest.mark.parametrize("device", devices()[1:], indirect=True)
+def test_a_session_on_a_device_is_that_of_the_host(entry, device):
+    number, asked = 5 if entry.scenario.is_box else 12, []
+    for where in (device, torch.device("cpu")):
+        session = Session(replace(entry, device=where), 3, number)
+        session.play()
+        for trial in session.strategy.history.trials:
+            assert trial.x.device.type == where.type
+            assert trial.context is None or trial.context.device.type == where.type
+        reading(session.strategy)
+        beliefs(session.strategy)
+        asked.append(torch.stack([trial.x.cpu() for trial in session.strategy.history.trials]))
+    # On a box what CUDA does differently may end a little beside.
+    assert_close(*asked, rtol=0, atol=1e-4 if entry.scenario.is_box else 0)
+
+
+def test_the_machine_finds_a_report_that_differs_from_its_own_books():
+    (entry,) = (entry for entry in ON_SETS if entry.method == "random")
+    machine = Machine(entry)
+    for kind in ("ask three", "tell", "attach", "fail", "correct"):
+        machine.do(kind, 0.0, 0.0)
+    machine.check()
+    for change in (
+        lambda m: m.pending.pop(),
+        lambda m: m.values.update({m.ids["attached"][0]: 9.0}),
+        lambda m: m.ids["failed"].append(7),
+        lambda m: m.ids["corrected"].clear(),
+    ):
+        other = Machine(entry)
+        other.strategy = machine.strategy
+        other.pending, other.values = [*machine.pending], dict(machine.values)
+        other.ids = {kind: [*ids] for kind, ids in machine.ids.items()}
+        other.check()
+        change(other)
+        with pytest.raises(AssertionError):
+            other.check()

@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 import torch
 
+from botorch_ext import Box, algorithms
 from botorch_ext.problems import RKHSFunction
-from tests.properties.instances import MOST_VIOLATIONS, RUNS
-from tests.strategies.fixed_design.breadthwise_sessions import Case, play_promptly
+from tests.helpers import matern
+from tests.oracles.breadthwise import Oracle
+from tests.properties.instances import DELTA, MOST_VIOLATIONS, RUNS
 
 pytestmark = pytest.mark.slow
 
-NORM, LOW, HIGH = 0.7, 2.0, 3.4
-CASE = Case(
-    "matern52",
-    (0.2,),
-    ((LOW, HIGH),),
-    rkhs_bound=NORM,
-    noise_variance=1e-3,
-    noise_std=0.01,
-    horizon=300,
-)
+NORM, LOW, HIGH, SIGMA = 0.7, 2.0, 3.4, 0.01
+NUMBERS = {
+    "rkhs_bound": NORM,
+    "noise_variance": 1e-3,
+    "noise_std": SIGMA,
+    "delta": DELTA,
+    "horizon": 300,
+}
 # 1/sqrt(T): with a smaller V_h nothing is refined any more.
 LEAST_SLACK = 300**-0.5
 GRID = torch.linspace(LOW, HIGH, 4001, dtype=torch.float64)
@@ -35,9 +35,9 @@ def two_hills(seed):
     g = torch.Generator().manual_seed(seed)
     centers = LOW + (HIGH - LOW) * torch.rand(2, 1, generator=g, dtype=torch.float64)
     weights = 1.0 - 0.03 * torch.rand(2, generator=g, dtype=torch.float64)
-    k = CASE.kernel()
+    k = matern(0.2)
     weights *= NORM / (weights @ k(centers).to_dense() @ weights).detach().sqrt()
-    problem = RKHSFunction(k, centers, weights, CASE.box, noise_std=CASE.noise_std)
+    problem = RKHSFunction(k, centers, weights, Box([(LOW, HIGH)]), noise_std=SIGMA)
     return problem, float(GRID[problem(GRID[:, None]).argmax()])
 
 
@@ -48,24 +48,27 @@ def holds(lower, upper, x):
 
 def keeps(problem, x):
     """Whether the cell of the maximiser stays, and whether a quarter of the box is dropped."""
-    strategy = CASE.make()
+    strategy = algorithms.breadthwise_exploration(Box([(LOW, HIGH)]), matern(0.2), **NUMBERS)
     # What follows is evaluated on one level and drops nothing.
     while strategy.levels[-1].slack > LEAST_SLACK:
-        play_promptly(strategy, problem, 1)
+        trial = strategy.ask()
+        noise = torch.randn((), generator=torch.Generator().manual_seed(7 * trial.id + 1)).item()
+        strategy.tell(trial, float(problem(trial.x)) + SIGMA * noise)
     last = strategy.levels[-1]
     return holds(last.lower, last.upper, x), last.num_cells < 0.75 * 2**last.depth
 
 
 def keeps_without_slack(problem, x, seed):
     """Whether it stays where V_h is left out of the retention test."""
-    oracle, noise = CASE.make_oracle(), np.random.default_rng(seed)
+    oracle = Oracle("matern52", (0.2,), ((LOW, HIGH),), **NUMBERS)
+    noise = np.random.default_rng(seed)
     while oracle.level.slack > LEAST_SLACK:
         while oracle.refines(oracle.std()):
             judged = oracle.judge()
             oracle.refine(judged, judged.margin - oracle.level.slack >= 0)
         row = int(oracle.std().argmax())
         center = torch.tensor(oracle.level.cells[row].center, dtype=torch.float64)
-        oracle.tell(oracle.ask(row), float(problem(center)) + CASE.noise_std * noise.normal())
+        oracle.tell(oracle.ask(row), float(problem(center)) + SIGMA * noise.normal())
     ends = torch.tensor([cell.intervals[0] for cell in oracle.level.cells])
     return holds(ends[:, 0], ends[:, 1], x)
 

@@ -7,24 +7,18 @@ most 1e-4 (the false-alarm rate).
 
 import pytest
 import torch
-from gpytorch.kernels import RBFKernel
 
 from botorch_ext import Box, FiniteSet, KernelGP, algorithms, delays, simulate
 from botorch_ext.problems import RKHSFunction
-from tests.properties.instances import (
-    DELTA,
-    MOST_VIOLATIONS,
-    NORM,
-    RUNS,
-    make_kernel,
-    make_problem,
-)
+from tests.helpers import matern, rbf
+from tests.properties.instances import DELTA, MOST_VIOLATIONS, NORM, RUNS, problem_of
 
 pytestmark = pytest.mark.slow
 
 HORIZON, SIGMA, LAMBDA = 32, 0.1, 0.02
 
 
+KERNEL = rbf(0.6)
 POISSON = delays.Poisson(4.0)
 NUMBERS = {"noise_variance": LAMBDA, "rkhs_bound": NORM, "noise_std": SIGMA, "delta": DELTA}
 # name: the method, its options, the delays
@@ -38,14 +32,13 @@ METHODS = {
 }
 
 
-def failures(name, kind="rbf", **more):
+def failures(name, kernel=KERNEL, **more):
     """Runs in which the maximiser is eliminated; in which a bound fails at any point when a round
     closes; and the rounds that eliminated something."""
     method, options, delay = METHODS[name]
-    kernel = make_kernel(kind, 0.6)
     lost = uncovered = effective = 0
     for run in range(RUNS):
-        problem = make_problem(kind, 0.6, 30, SIGMA, run)
+        problem = problem_of(kernel, 30, SIGMA, run)
         f = problem(problem.domain.points)
         strategy = getattr(algorithms, method)(
             problem.domain, kernel, horizon=HORIZON, seed=run, **{**NUMBERS, **options, **more}
@@ -72,7 +65,7 @@ def failures(name, kind="rbf", **more):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_maximiser_stays_and_the_bounds_hold(name):
-    lost, uncovered, effective = failures(name, "matern" if name == "bpe" else "rbf")
+    lost, uncovered, effective = failures(name, matern(0.6, nu=1.5) if name == "bpe" else KERNEL)
     assert lost <= MOST_VIOLATIONS
     assert uncovered <= MOST_VIOLATIONS
     assert effective > 0.5 * RUNS  # eliminating nothing would keep the maximiser too
@@ -88,8 +81,7 @@ def test_a_width_that_is_too_small_loses_it():
 def regret_on(num_per_axis, seeds, horizon):
     """Running regrets of bpe on a grid in a box, or on the box itself: ``seeds x horizon``."""
     box = Box([[2.0, -3.0], [5.0, -1.5]])
-    kernel = RBFKernel(ard_num_dims=2).double()
-    kernel.lengthscale = torch.tensor([0.9, 0.5], dtype=torch.float64)
+    kernel = rbf(0.9, 0.5)
     domain = box
     if num_per_axis is not None:
         axes = zip(box.lower, box.upper, strict=True)

@@ -14,27 +14,14 @@ import functools
 
 import pytest
 import torch
-from gpytorch.kernels import PeriodicKernel, RBFKernel
 
 from botorch_ext import CandidateModels, FiniteSet, algorithms
+from tests.helpers import rbf
 from tests.properties.instances import DELTA, MOST_VIOLATIONS, NORM, RUNS
 
 pytestmark = pytest.mark.slow
 
 WRONG, TRUE = 0, 1  # positions
-
-
-def rbf(lengthscale):
-    kernel = RBFKernel().double()
-    kernel.lengthscale = torch.tensor(lengthscale, dtype=torch.float64)
-    return kernel
-
-
-def periodic(period):
-    kernel = PeriodicKernel().double()
-    kernel.period_length = torch.tensor(period, dtype=torch.float64)
-    kernel.lengthscale = torch.tensor(0.5, dtype=torch.float64)
-    return kernel
 
 
 def generator(seed):
@@ -94,8 +81,6 @@ def means(by):
 
 # Strategies copy them.
 LENGTHSCALES = CandidateModels.lengthscales(rbf(1.0), [6.0, 0.7], 0.01)
-PERIODS = CandidateModels.periods(periodic(1.0), [20.0, 1.0], 0.002)
-NOISY_PERIODS = CandidateModels.periods(periodic(1.0), [20.0, 1.0], 0.01)
 DECOMPOSITIONS = CandidateModels.additive(rbf(1.2), [[(0,), (1,)], [(0, 1)]], 0.01, dim=2)
 MEANS = CandidateModels.prior_means(rbf(0.5), means(by=4.4), 0.02)
 HIGHER_MEANS = CandidateModels.prior_means(rbf(0.5), means(by=5.0), 0.01)
@@ -110,19 +95,6 @@ def lengthscale(g):
     f = of_norm(rbf(0.7), centers, weights, domain)
     seen = some(domain.points[:, 0] < end, 12, g)
     return Instance(domain, LENGTHSCALES, f, seen, 0.05, rkhs_bound=NORM)
-
-
-def period(g):
-    # Of the function and its negative, the one that the wrong period promises more of.
-    domain = line(30, g)
-    f = of_norm(periodic(1.0), 2.0 + 3.0 * uniform(12, 1, g=g), normal(12, g=g), domain)
-    seen = some(domain.points[:, 0] < 3.2, 20, g)
-    with torch.no_grad():
-        K = periodic(20.0)(domain.points).to_dense()
-    ridge = 0.002 * torch.eye(len(seen), dtype=torch.float64)
-    promised = K[:, seen] @ torch.linalg.solve(K[seen][:, seen] + ridge, f[seen])
-    f = f if promised.max() > -promised.min() else -f
-    return Instance(domain, PERIODS, f, seen, 0.02, rkhs_bound=NORM)
 
 
 def decomposition(g):
@@ -157,22 +129,12 @@ def bayesian_prior_mean(g):
     return Instance(domain, HIGHER_MEANS, drawn(rbf(0.5), domain, g), [], 0.1, setting="bayesian")
 
 
-def bayesian_period(g):
-    domain = line(30, g)
-    seen = some(domain.points[:, 0] < 3.2, 20, g)
-    return Instance(
-        domain, NOISY_PERIODS, drawn(periodic(1.0), domain, g), seen, 0.1, setting="bayesian"
-    )
-
-
 # name: the instance, the steps, the least share of runs that reject the wrong model
 INSTANCES = {
     "lengthscale": (lengthscale, 12, 0.85),
-    "period": (period, 8, 0.75),
     "decomposition": (decomposition, 6, 0.9),
     "prior mean": (prior_mean, 5, 0.9),
     "bayesian prior mean": (bayesian_prior_mean, 6, 0.9),
-    "bayesian period": (bayesian_period, 5, 0.25),
 }
 
 

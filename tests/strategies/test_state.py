@@ -1,37 +1,18 @@
-"""State that is replaced: a successor leaves the value it comes from as it was, bit for bit, also
+"""Models that are replaced: a successor leaves the model it comes from as it was, bit for bit, also
 where it is dropped and its rows lie in a buffer that both share."""
-
-import pickle
-import warnings
 
 import pytest
 import torch
 from torch.testing import assert_close
 
 from botorch_ext import CandidateModels, FinitePosterior, KernelGP
-from botorch_ext.exceptions import PriorScaleWarning
 from botorch_ext.models.replicates import RepeatedDesign
-from botorch_ext.state import Log
-from botorch_ext.strategies import (
-    Abandoned,
-    Asked,
-    Attached,
-    Corrected,
-    OptimisticStrategy,
-    Told,
-    Trial,
-)
-from botorch_ext.testing.sessions import Session, question
-from botorch_ext.testing.states import state
+from botorch_ext.testing.sessions import Session
 from tests.helpers import tolerance
-from tests.laws.registry import METHODS, QUICK, entry_of
-from tests.laws.scenarios import SCENARIOS
 from tests.laws.shared_sessions import quietly
 from tests.strategies.sessions import LAMBDA, finite, kernel
 
 pytestmark = quietly
-
-# --- strategies -----------------------------------------------------------------------------------
 
 
 def in_the_middle(entry):
@@ -41,57 +22,6 @@ def in_the_middle(entry):
     if not session.strategy.pending:
         session.do(("ask", 0.0, 0.0))
     return session
-
-
-def possible(session):
-    """Events that can come now, other than that a trial is asked."""
-    strategy = session.strategy
-    ids = strategy.pending  # what is told is a slice of them, from the first or up to the last
-    yield from (Told(id, 0.31) for id in dict.fromkeys([ids[0], ids[-1]]))
-    yield from (Abandoned(strategy.pending[0], failed) for failed in (False, True))
-    if strategy.history.values:
-        yield Corrected(next(iter(strategy.history.values)), -0.27)
-    if strategy.refuses_attached is None:
-        x, context = strategy.domain.sample(1, seed=5), session.offer().get("context")
-        context = None if context is None else strategy.checked_context(context)
-        info = strategy._info_of_attached(x, context)
-        yield Attached(Trial(len(strategy.history.trials), x[0], context, info), 0.11)
-
-
-SLOW = [name for name in METHODS if entry_of(name).scenario.is_box and name not in QUICK]
-
-
-@pytest.mark.parametrize(
-    "method",
-    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in METHODS],
-)
-def test_what_comes_after_leaves_the_state_before_it(method):
-    entry = entry_of(method)
-    session, expected = in_the_middle(entry), entry.make(838)
-    strategy, offer = session.strategy, session.offer()
-    expected.replay(strategy.events)
-    before = state(strategy)
-    # Each of them is dropped, with the question that it leads to.
-    for event in possible(session):
-        after = strategy.after(event)
-        assert len(after.history.events) == len(before["events"]) + 1
-        question(after, offer)
-        assert state(strategy) == before, event
-    # What follows instead lies where the rows of the dropped ones were.
-    asked = question(expected, offer)
-    assert question(strategy.successor(), offer) == asked
-    assert state(strategy) == before
-    after = strategy
-    if "info" in asked:
-        after = strategy.after(Asked(expected.history.trials[-1]))
-        assert state(after) == state(expected)
-        assert state(strategy) == before
-    told = Told(after.pending[-1], 0.42)
-    expected.tell(told.id, told.value)
-    last = after.after(told)
-    assert state(last) == state(expected)
-    assert question(last, offer) == question(expected, offer)
-    assert state(strategy) == before
 
 
 # --- models ---------------------------------------------------------------------------------------
@@ -218,45 +148,3 @@ def test_what_is_said_of_rows_is_said_of_their_own():
     models = CandidateModels.of(model)
     assert models.jittered_rows().tolist() == [0]
     assert models.on(POINTS).jittered_rows().tolist() == [0]
-
-
-# --- the state before the first event -------------------------------------------------------------
-
-
-def test_reading_before_the_first_event_leaves_no_chain():
-    strategy = METHODS["gp_ucb"](SCENARIOS["set"], seed=3, pending="hallucinate")
-    for _ in range(5):
-        strategy = strategy.successor()
-    assert strategy._first.state._first is None
-    strategy.tell(strategy.ask().id, 0.4)
-    assert pickle.loads(pickle.dumps(strategy)).events[1] == strategy.events[1]
-
-
-def test_a_warning_made_an_error_leaves_a_replay_undone():
-    def make():
-        model = KernelGP(kernel(), noise_variance=LAMBDA)
-        return OptimisticStrategy(finite(), model, 2.0)
-
-    strategy, fresh = make(), make()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PriorScaleWarning)
-        for _ in range(8):
-            strategy.tell(strategy.ask().id, 100.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", PriorScaleWarning)
-        with pytest.raises(PriorScaleWarning):
-            fresh.replay(strategy.events)
-    assert fresh.events == ()
-
-
-def test_logs_share_their_items_and_nothing_else():
-    log = Log("ab")
-    one, other = log.with_item("c"), log.with_item("d")
-    assert ("".join(log), "".join(one), "".join(other)) == ("ab", "abc", "abd")
-    longer = one.with_item("e").with_item_at(1, "x")
-    assert list(longer) == list("axce") and list(one) == list("abc")
-    assert (one[-1], one[1:], len(one), one[-3]) == ("c", ["b", "c"], 3, "a")
-    for position in (3, -4):
-        with pytest.raises(IndexError):
-            one[position]
-    assert list(pickle.loads(pickle.dumps(log))) == ["a", "b"]

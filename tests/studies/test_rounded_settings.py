@@ -58,8 +58,7 @@ def is_taken(domain, asked, text, tmp_path, **contexts):
     try:
         return answers_of(study, Sheet.read(str(sheet))).values == {0: 5.0}
     except TableError as error:
-        assert f"asked was {asked}" in str(error)
-        return False
+        return False if f"asked was {asked}" in str(error) else None
 
 
 @pytest.mark.parametrize(("kind", "asked", "text", "expected"), CASES)

@@ -1,0 +1,511 @@
+"""Results that were not asked for, evaluations that failed, and values that were wrong."""
+
+import math
+
+import pytest
+import torch
+
+from botorch_ext import ContextwiseStrategy, Fitted, algorithms
+from botorch_ext.exceptions import HorizonReached, UnknownTrialError, WaitingForObservations
+from botorch_ext.models import KernelGP
+from botorch_ext.strategies import Asked, Attached, Corrected, Told, Trial
+from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy
+from botorch_ext.testing.sessions import plain, question
+from botorch_ext.testing.states import state
+from botorch_ext.widths import SelfNormalized
+from tests.laws.registry import DELTA, METHODS, POLICIES, SIGMA, B, entry_of
+from tests.laws.registry import LAMBDA as ITS_LAMBDA
+from tests.laws.scenarios import SCENARIOS, rbf, value_of
+from tests.laws.shared_sessions import quietly
+from tests.strategies.sessions import (
+    LAMBDA,
+    all_policies,
+    both_domains,
+    box,
+    data,
+    f,
+    finite,
+    kernel,
+    make,
+)
+
+pytestmark = quietly
+
+# --- results that were not asked for --------------------------------------------------------------
+
+# On a plain set; those of contexts are below.
+TAKING = [
+    name
+    for name in METHODS
+    if entry_of(name).scenario_name == "set" and entry_of(name).make().refuses_attached is None
+]
+
+FITTED = [name for name in METHODS if entry_of(name).make().refits_after_correction is not None]
+every_method = pytest.mark.parametrize(
+    "method", [pytest.param(m, marks=pytest.mark.slow if m in FITTED else ()) for m in TAKING]
+)
+
+
+def made_on_set(method, **options):
+    """A strategy on a finite set; with a policy where the method takes one."""
+    return METHODS[method](
+        SCENARIOS["set"], seed=3, **POLICIES.get(entry_of(method).policy, {}) | options
+    )
+
+
+def some_data(num_points=4):
+    X = SCENARIOS["set"].domain().sample(num_points, seed=9)
+    return X, X.new_tensor([value_of(x, None) for x in X])
+
+
+@pytest.mark.parametrize("method", TAKING)
+def test_attached_data_is_known_as_initial_data_is(method):
+    X, Y = some_data()
+    given, attached = made_on_set(method, initial=(X, Y)), made_on_set(method)
+    for x, y in zip(X, Y.tolist(), strict=True):
+        attached.attach(x, y)
+    for one, other in zip(given.evaluated(), attached.evaluated(), strict=True):
+        assert torch.equal(one, other)
+    if method == "random":
+        return
+    if not isinstance(given, ParticleStrategy):
+        assert torch.allclose(given.evaluated_means(), attached.evaluated_means(), atol=1e-9)
+        assert given.best()[1] == pytest.approx(attached.best()[1], abs=1e-9)
+    else:  # drawn with the same seed, from the same data
+        particles, fresh = attached.posterior, given.posterior
+        assert torch.equal(particles.joint, fresh.joint)
+        assert torch.equal(particles.outcomes.values, fresh.outcomes.values)
+    if given.depends_on_trial_number is None:
+        asked, expected = question(attached, {}), question(given, {})
+        assert asked["x"] == expected["x"]
+        for name in ("mean", "std", "width", "offset"):
+            if name in expected["info"]:
+                assert asked["info"][name] == pytest.approx(expected["info"][name], abs=1e-9)
+
+
+@every_method
+def test_what_is_attached_in_between_is_an_observation_and_no_play(method):
+    strategy, X = made_on_set(method), some_data()[0]
+    told = 0
+    for step in range(8):
+        trial = strategy.ask()
+        if step % 3 == 1:
+            attached = strategy.attach(X[step % 4], 0.3)
+            assert attached.info == {
+                "attached": True,
+                "index": int(strategy.domain.index(X[step % 4])),
+            }
+        if step % 4 != 3:
+            strategy.tell(trial.id, value_of(trial.x, None))
+            told += 1
+    report = strategy.report()
+    assert (report["num_asked"], report["num_told"]) == (8, told)
+    assert len(report["attached"]) == 3
+    assert report["pending"] == [id for id in strategy.pending if id not in report["attached"]]
+    assert len(strategy.evaluated()[0]) == told + 3
+    if hasattr(strategy, "times_played"):
+        assert sum(strategy.times_played()) == 8
+        assert len(strategy.plays) == told
+        assert [play.trial for play in strategy.plays] == [
+            event.id for event in strategy.events if isinstance(event, Told)
+        ]
+        assert strategy.num_data == told + 3
+        assert strategy.plays[-1].t <= strategy.num_data
+    for test in getattr(strategy, "tests", []):
+        assert test.trial not in report["attached"]
+
+
+def test_a_context_says_whose_result_it_is():
+    scenario = SCENARIOS["set, contexts"]
+    strategy = METHODS["contextwise"](scenario, seed=3, **POLICIES["hallucinate"])
+    x = scenario.domain().sample(1, seed=0)[0]
+    values = [[] for _ in strategy.bases]
+    for value, z in enumerate(scenario.contexts().sample(6, seed=0)):
+        trial = strategy.attach(x, value, z)
+        values[strategy.key(z)].append(float(value))
+        assert trial.info["base"] == strategy.key(z)
+    assert all(values)
+    assert [base.evaluated()[1].tolist() for base in strategy.bases] == values
+    strategy.correct(0, 9.0)
+    assert sorted(strategy.evaluated()[1].tolist()) == [1.0, 2.0, 3.0, 4.0, 5.0, 9.0]
+
+
+def test_the_first_points_are_all_asked():
+    plain_one, strategy = made_on_set("gp_ucb", num_initial=3), made_on_set("gp_ucb", num_initial=3)
+    first = [trial.x.tolist() for trial in plain_one.ask(4)][:3]
+    strategy.attach(some_data()[0][0], 0.2)
+    asked = []
+    for _ in range(3):
+        trial = strategy.ask()
+        assert trial.info["initial"]
+        asked.append(trial.x.tolist())
+        strategy.attach(some_data()[0][1], 0.1)
+    assert asked == first
+    assert "initial" not in strategy.ask().info
+
+
+def test_the_horizon_counts_what_is_asked():
+    strategy = made_on_set("certified_bucb")
+    for _ in range(5):
+        strategy.attach(some_data()[0][0], 0.2)
+    for _ in range(strategy.horizon):
+        trial = strategy.ask()
+        strategy.tell(trial.id, value_of(trial.x, None))
+    strategy.attach(some_data()[0][0], 0.2)
+    again = made_on_set("certified_bucb")
+    again.replay(strategy.events)
+    assert again.report() == strategy.report()
+
+
+@both_domains
+def test_impossible_events_of_results_are_refused_as_a_whole(domain):
+    strategy = make(domain())
+    x = domain().sample(1, seed=0)[0]
+    for info in ({}, {"attached": True, "model": 0}, {"attached": False}, {"index": 0}):
+        with pytest.raises(ValueError, match=r"info of trial 0 must be|point of its index"):
+            strategy.replay([Attached(Trial(0, x, None, info), 0.1)])
+    good = strategy.clone()
+    good.attach(x, 0.1)
+    for id in (-1, 1, None):
+        trial = Trial(id, x, None, good.events[0].trial.info)
+        with pytest.raises(ValueError, match="id must be 0"):
+            strategy.replay([Attached(trial, 0.1)])
+    assert strategy.events == ()
+    with pytest.raises(UnknownTrialError, match="attached"):
+        good.tell(0, 0.2)
+
+
+@both_domains
+def test_what_is_attached_makes_no_pending_trial_late(domain):
+    strategy = make(domain(), "timeout")
+    strategy.ask(2)
+    for x in domain().sample(8, seed=2):
+        strategy.attach(x, f(x))
+    strategy.ask(2)
+    strategy.tell(0, 0.5)  # three are asked since, itself included, of four that may be
+    assert strategy.report()["told_too_late"] == []
+    assert 0.5 in strategy.posterior.factor.y.tolist()
+    strategy.ask(2)
+    strategy.tell(1, 0.5)
+    assert strategy.report()["told_too_late"] == [1]
+
+
+# --- evaluations that failed ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("domain", "policy"), [*((finite, policy) for policy in POLICIES), (box, "hallucinate")]
+)
+def test_a_failed_point_stays_in_the_deviations_as_a_pending_one(domain, policy):
+    # Ignored is ignored; a timeout leaves it censored, as it does a pending one.
+    initial = data(domain(), 5)
+    failed, waiting = (
+        make(domain(), policy, initial=initial),
+        make(domain(), policy, initial=initial),
+    )
+    for strategy in (failed, waiting):
+        strategy.ask(2)
+        strategy.tell(1, 0.2)
+    failed.abandon(0, failed=True)
+    assert failed.pending == []
+    assert failed.report()["failed"] == failed.report()["abandoned"] == [0]
+    X = domain().sample(20, seed=4)
+    for one, other in zip(failed.bands(X), waiting.bands(X), strict=True):
+        assert torch.equal(one, other)
+    assert len(failed.evaluated()[0]) == 6
+    for _ in range(3):
+        trials = [strategy.ask() for strategy in (failed, waiting)]
+        assert plain(Asked(trials[0])) == plain(Asked(trials[1]))
+        for strategy, trial in zip((failed, waiting), trials, strict=True):
+            strategy.tell(trial.id, 0.1)
+
+
+@both_domains
+def test_the_deviation_at_a_failed_point_is_that_of_one_more_observation(domain):
+    X, Y = data(domain(), 5)
+    strategy = make(domain(), initial=(X, Y))
+    failed = strategy.ask().x
+    strategy.abandon(0, failed=True)
+    model = KernelGP(kernel(), LAMBDA)
+    model.add(X, Y)
+    mean = model.mean_and_std(failed[None])[0]
+    model.add(failed[None], None)
+    std = model.mean_and_std(failed[None])[1]
+    shown = strategy.posterior
+    if domain is finite:
+        row = int(strategy.domain.index(failed))
+        assert float(shown.std[row]) == pytest.approx(float(std), abs=1e-9)
+        assert float(shown.mean[row]) == pytest.approx(float(mean), abs=1e-9)
+    else:
+        own = shown.mean_and_std(failed[None])
+        assert float(own[1]) == pytest.approx(float(std), abs=1e-9)
+        assert float(own[0]) == pytest.approx(float(mean), abs=1e-9)
+
+
+def asked_where_half_fails(failed):
+    """Of 20 trials, how many can be evaluated, and at which points the others fail."""
+    strategy = algorithms.gp_bucb(box(), kernel(), noise_variance=LAMBDA, width=2.0, seed=2)
+    told, gone = 0, set()
+    for _ in range(20):
+        trial = strategy.ask()
+        if float(trial.x[0]) > 3.5:
+            strategy.abandon(trial.id, failed=failed)
+            gone.add(tuple(trial.x.tolist()))
+        else:
+            strategy.tell(trial.id, float(torch.sin(2 * trial.x[0])))
+            told += 1
+    return told, gone
+
+
+@pytest.mark.slow
+def test_a_failing_region_is_left():
+    told, gone = asked_where_half_fails(failed=True)
+    assert told >= 6
+    assert len(gone) == 20 - told
+    assert asked_where_half_fails(failed=False)[0] < told / 2
+
+
+@pytest.mark.slow
+def test_what_is_attached_is_no_center_of_a_search():
+    def centers(strategy):
+        return strategy._incumbents()[min(len(strategy.evaluated()[0]), 8) :]
+
+    made = [
+        algorithms.stable_opt(
+            box(), kernel(), noise_variance=LAMBDA, width=2.0, radius=0.1, num_initial=2
+        )
+        for _ in range(2)
+    ]
+    X = box().sample(6, seed=2)
+    for scenario, strategy in enumerate(made):
+        for step in range(4):
+            if scenario:
+                strategy.attach(X[step], 0.3)
+            trial = strategy.ask()
+            strategy.tell(trial.id, f(trial.x))
+        if scenario:
+            strategy.attach(X[5], 0.3)
+    plain_one, attached = made
+    assert len(centers(plain_one)) == len(centers(attached)) == 2
+    plays = [trial for trial in attached.history.trials if "center" in trial.info]
+    assert centers(attached).tolist() == [trial.info["center"] for trial in plays]
+
+
+# --- values that were wrong -----------------------------------------------------------------------
+
+
+def made(method, seed=3):
+    return entry_of(method).make(seed)
+
+
+def offer(strategy):
+    scenario = SCENARIOS["set, contexts" if strategy.context_space else "set"]
+    return scenario.offer(len(strategy.history.trials), 3)
+
+
+def steps(strategy, number, values=None):
+    """Asks and tells; every fourth trial pends for a while."""
+    for _ in range(number):
+        try:
+            trial = strategy.ask(**offer(strategy))
+        except WaitingForObservations as waits:
+            for id in waits.ids:
+                tell(strategy, id, values)
+            trial = strategy.ask(**offer(strategy))
+        except HorizonReached:
+            return
+        if trial.id % 4 != 2:
+            tell(strategy, trial.id, values)
+        for id in strategy.pending:
+            if len(strategy.history.trials) - id > 3:
+                tell(strategy, id, values)
+
+
+def tell(strategy, id, values=None):
+    trial = strategy.history.trials[id]
+    strategy.tell(id, (values or {}).get(id, value_of(trial.x, trial.context)))
+
+
+@both_domains
+@all_policies
+def test_the_posterior_is_that_of_the_right_values(domain, policy):
+    X, Y = data(domain(), 3)
+    strategy = make(domain(), policy, initial=(X, Y))
+    values = {0: 25.0, 2: 0.3, 3: -0.2, 1: -11.0}
+    for id, value in values.items():
+        while len(strategy.history.trials) <= id:
+            strategy.ask()
+        strategy.tell(id, value)
+    strategy.correct(0, 0.25)
+    strategy.correct(1, -0.1)
+    right = {**values, 0: 0.25, 1: -0.1}
+    late = strategy.report()["told_too_late"]
+    assert list(strategy.history.values.items()) == list(right.items())
+    assert strategy.evaluated()[1].tolist() == [*Y.tolist(), *right.values()]
+    model = KernelGP(kernel(), LAMBDA)
+    model.add(X, Y)
+    for trial in strategy.history.trials:
+        value = -2.5 if trial.id in late else right[trial.id]
+        model.add(trial.x[None], Y.new_tensor([value]))
+    at = domain().sample(10, seed=4)
+    mean, std = model.mean_and_std(at)
+    own_mean, half = strategy.bands(at)
+    assert torch.allclose(own_mean[0], mean, atol=1e-9)
+    ratio = half[0] / std
+    assert torch.allclose(ratio, ratio[0].expand_as(ratio), atol=1e-9, rtol=1e-7)
+
+
+def test_models_that_a_wrong_value_refuted_are_tested_again():
+    """By sums made here, of predictions that every model would have made of right values."""
+    strategy = made("he_gp_ucb, misspecified")
+    steps(strategy, 5, {1: 60.0})
+    steps(strategy, 8)
+    refuted_by_it = set(strategy.rejected)
+    assert refuted_by_it
+    strategy.correct(1, value_of(strategy.history.trials[1].x, None))
+    errors, bounds = {}, {}
+    trials, known, data_when_asked = strategy.history.trials, [], {}
+    for event in strategy.events:
+        if isinstance(event, Asked):
+            data_when_asked[event.trial.id] = list(known)
+        elif isinstance(event, Told):
+            known.append(event.id)
+    for id, value in strategy.history.values.items():
+        u = trials[id].info["model"]
+        model = KernelGP(
+            rbf((2.5, 1.0, 0.4)[u]), ITS_LAMBDA, mean=lambda X: X.new_full(X.shape[:-1], 0.7)
+        )
+        for before in data_when_asked[id]:
+            y = strategy.history.values[before]
+            model.add(trials[before].x[None], trials[before].x.new_tensor([y]))
+        mean, std = model.mean_and_std(trials[id].x[None])
+        n = model.num_observations
+        width = float(SelfNormalized(B, SIGMA, DELTA / 2)(n + 1, model))
+        enlargement = 0.05 * math.sqrt((n + 1) / ITS_LAMBDA)
+        errors[u] = errors.get(u, 0.0) + value - float(mean)
+        half = (width + enlargement) * float(std) + 0.05
+        bounds[u] = bounds.get(u, 0.0) + half
+    latest = {test.model: test for test in strategy.tests if test.model not in strategy.rejected}
+    assert set(strategy.rejected) != refuted_by_it
+    assert sum(test.count for test in latest.values()) > 3
+    for u, test in latest.items():
+        assert test.error == pytest.approx(errors[u], abs=1e-9)
+        assert test.width_bound == pytest.approx(bounds[u], rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["insured_ucb", "safe_ucb"])
+def test_levels_that_a_wrong_value_refuted_are_held_again(method):
+    strategy, right = made(method), made(method)
+    for own in (strategy, right):
+        steps(own, 3)
+        own.ask(2)
+    id = right.pending[-1]
+    strategy.tell(id, 400.0)
+    strategy.ask(3)  # chosen by a level that only this value refutes
+    report = strategy.report()
+    assert report["level"] > 0
+    assert report["refuted"]
+    value = value_of(strategy.history.trials[id].x, None)
+    strategy.correct(id, value)
+    right.tell(id, value)
+    right.ask(3)
+    for name in ("level", "misspecification", "refuted"):
+        assert strategy.report()[name] == right.report()[name], name
+    assert strategy.report()["level"] == 0
+    assert torch.allclose(strategy.evaluated_means(), right.evaluated_means(), atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["bpe", "phased_uncertainty_sampling"])
+def test_what_a_wrong_value_eliminated_survives_again(method):
+    strategy, right = made(method), made(method)
+    for own in (strategy, right):
+        first = own.ask(_round_length(own))
+        for trial in first:
+            own.tell(trial.id, value_of(trial.x, None))
+    strategy.correct(0, 500.0)
+    for own in (strategy, right):
+        own.ask()
+    assert len(strategy.rounds[1].survivors) < len(right.rounds[1].survivors)
+    strategy.correct(0, right.history.values[0])
+    assert torch.equal(strategy.rounds[1].survivors, right.rounds[1].survivors)
+    assert strategy.rounds[0].closing.threshold == right.rounds[0].closing.threshold
+
+
+def _round_length(strategy):
+    probe = strategy.clone()
+    probe.ask()
+    return probe.rounds[0].length
+
+
+@both_domains
+def test_what_has_no_value_cannot_be_corrected(domain):
+    strategy = make(domain())
+    strategy.ask(4)
+    strategy.tell(0, 0.5)
+    strategy.abandon(1)
+    strategy.abandon(2, failed=True)
+    attached = strategy.attach(domain().sample(1, seed=0)[0], 7.0).id
+    before = state(strategy)
+    with pytest.raises(UnknownTrialError, match="trials that have a value, got 3: pending"):
+        strategy.correct(3, 0.1)
+    for value in (float("nan"), float("inf"), None, "1.5", torch.zeros(2)):
+        with pytest.raises(ValueError, match="value must be"):
+            strategy.replay([Corrected(0, value)])
+    assert state(strategy) == before
+    strategy.correct(attached, 0.7)
+    assert strategy.evaluated()[1].tolist() == [0.5, 0.7]
+
+
+def test_a_correction_out_of_range_is_refused():
+    strategy = made("regret_balancing")
+    trial = strategy.ask()
+    strategy.tell(trial.id, 0.2)
+    before = [plain(event) for event in strategy.events]
+    with pytest.raises(ValueError, match="value must be in reward_range"):
+        strategy.correct(trial.id, 99.0)
+    assert [plain(event) for event in strategy.events] == before
+
+
+@pytest.mark.parametrize("method", FITTED)
+def test_what_is_fitted_is_fitted_anew(method):
+    wrong, right = made(method), made(method)
+    for strategy in (wrong, right):
+        steps(strategy, 5)
+    id = list(right.history.values)[2]
+    value = right.history.values[id]
+    wrong.correct(id, 50.0)
+    wrong.correct(id, value)
+    assert torch.equal(wrong.evaluated()[1], right.evaluated()[1])
+    info = question(wrong, offer(wrong))["info"]
+    assert "fit" in info or "particles" in info
+    scale = right.evaluated()[1].std()
+    means = wrong.evaluated_means()
+    assert float((means - right.evaluated()[1]).abs().max()) < 4 * float(scale)
+
+
+@pytest.mark.slow
+def test_every_base_that_was_corrected_forgets_its_fits():
+    def base(seed):
+        return algorithms.gp_ucb(box(), Fitted(), width=2.0, seed=seed)
+
+    def master(bases):
+        return ContextwiseStrategy(bases, lambda z: int(z[0] > 3.0), context_domain=box())
+
+    strategy = master([base(0), master([base(1), base(2)])])
+    one, two = lambda: strategy.bases[0].refits, lambda: strategy.bases[1].bases[1].refits
+    for step in range(16):
+        trial = strategy.ask(context=[[2.5, -2.0], [4.0, -2.0]][step % 2])
+        strategy.tell(trial.id, f(trial.x) + {4: 50.0, 5: 40.0}.get(step, 0.0))
+    assert one().num_fits and two().num_fits
+    for id in (4, 5):
+        strategy.correct(id, f(strategy.history.trials[id].x))
+    assert one().num_fits == two().num_fits == 0
+    # A fit to right values is kept when another base is corrected.
+    strategy.ask(context=[2.5, -2.0])
+    fit = one().current
+    strategy.correct(7, 0.2)
+    assert (one().num_fits, one().current) == (1, fit)
+    assert two().num_fits == 0
+    again = master([base(0), master([base(1), base(2)])])
+    again.replay(strategy.events)
+    assert state(again) == state(strategy)
