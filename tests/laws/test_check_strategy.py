@@ -151,7 +151,7 @@ GOES_ON = "a session goes on from every prefix"
         (Counting, ["a copy goes its own way", "reading changes nothing"]),
         (Boasting, ["report and best say what happened"]),
         (Shown, ["reading changes nothing", GOES_ON]),
-        (Same, ["a copy goes its own way", "a list is asked", "report and best say"]),
+        (Same, ["a copy goes", "a list is asked", "report and best say", "calls broken off"]),
         (Trusting, ["tampered events are refused", "a record in any form"]),
         (Torn, ["calls broken off anywhere are made or not"]),
         (Open, ["reading changes nothing"]),
