@@ -136,3 +136,7 @@ def test_the_machine_finds_a_report_that_differs_from_its_own_books():
         change(other)
         with pytest.raises(AssertionError):
             other.check()
+    machine.check_copies()
+    machine.copies.append((machine.strategy, {"events": []}))
+    with pytest.raises(AssertionError):
+        machine.check_copies()
