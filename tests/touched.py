@@ -1,7 +1,7 @@
 """The tests of what was touched: `python -m tests.touched` prints their paths.
 
-A test file stands for itself, a module of the package for the tests of its room (the folder of the
-same name, or ``test_<module>.py``), and a page or the README for the tests of their examples.
+A test file stands for itself, a module of the package for the tests of its room, and a page or the
+README for the tests of the documentation.
 """
 
 from __future__ import annotations
@@ -13,6 +13,26 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
+# Where the tests of a room lie that has no folder of its name in tests/.
+ELSEWHERE = {
+    "algorithms": ["strategies", "wrong_calls"],
+    "analysis": ["formulas"],
+    "commands": ["commands", "tables"],
+    "command_line.py": ["commands"],
+    "delays": ["formulas"],
+    "estimates.py": ["formulas"],
+    "information_gain.py": ["formulas"],
+    "integrations": ["hosts"],
+    "kernel_functions": ["kernels", "kernel_functions"],
+    "reports": ["page"],
+    "rounds.py": ["formulas"],
+    "studies": ["studies", "tables"],
+    "testing": ["laws"],
+    "widths": ["formulas"],
+}
+# What lies at the top of the package is used everywhere: the laws of all methods see it.
+EVERYWHERE = ["laws"]
+
 
 def paths_of_tests(paths: Iterable[str]) -> list[str]:
     """The tests of changed files, as paths below the root of the repository."""
@@ -22,31 +42,25 @@ def paths_of_tests(paths: Iterable[str]) -> list[str]:
 
 
 def _paths_of_tests(path: Path) -> list[Path]:
-    if path.parts[:2] == ("tests", "wrong_calls"):
-        return [Path("tests/wrong_calls")]
+    tests = Path("tests")
     if path.parts[0] == "tests":
         if path.name.startswith("test_"):
             return [path] if (ROOT / path).exists() else []
         return [path.parent] if len(path.parts) > 2 else []
     if path.suffix == ".md":
-        return [Path("tests/test_readme.py")]
+        return [tests / "documentation"]
     if path.parts[0] == "benchmarks":
-        return [Path("tests/benchmarks")]
+        return [tests / "benchmarks"]
     if path.parts[0] != "botorch_ext" or path.suffix != ".py":
         return []
     if path.name == "__init__.py":
-        return [Path("tests/test_layering.py"), Path("tests/test_names_in_words.py")]
-    below = Path(*path.parts[1:])
-    if below.parts[0] == "integrations":
-        return [Path("tests/hosts")]
-    alone = Path("tests", below.parent, f"test_{below.stem}.py")
-    if (ROOT / alone).exists():
+        return [tests / "test_package.py"]
+    alone = tests / f"test_{path.stem}.py"
+    if len(path.parts) == 2 and (ROOT / alone).exists():
         return [alone]
-    room = Path("tests", below.parent)
-    while not (ROOT / room).is_dir():
-        room = room.parent
-    # What lies at the top of the package is used everywhere: the laws of all methods see it.
-    return [room if room != Path("tests") else Path("tests/laws")]
+    room = path.parts[1]
+    same = [room] if (ROOT / tests / room).is_dir() else EVERYWHERE
+    return [tests / name for name in ELSEWHERE.get(room, same)]
 
 
 def _changed() -> list[str]:
