@@ -53,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if is_csv_file:  # spreadsheets know by the mark that it is UTF-8
             text = f"\ufeff{text}"
         _write(text, given.output or given.new_file, place)
+        if given.new_file is not None:
+            _write(f"wrote {given.new_file} with {given.written}\n", None, place)
     except BrokenPipeError:  # whoever reads has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, ImportError) as error:
@@ -174,7 +176,7 @@ def _command(
     parser = commands.add_parser(name, help=does, description=about)
     parser.add_argument("place", help=f"where the study is: {_PLACE}")
     parser.add_argument("--name", help="which study, where there are several")
-    parser.set_defaults(text=text, output=None, new_file=None, csv=False)
+    parser.set_defaults(text=text, output=None, new_file=None, csv=False, written="")
     return parser
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,11 @@ _TYPES = {"real": Real, "integer": Integer, "choice": Choice, "ordered": Ordered
 # Arguments of methods that a file gives by their names.
 _MODELS = {kind.__name__: kind for kind in (Fitted, Particles)}
 _ENTRIES = ("parameters", "constraints", "conditions", "method", "arguments")
+# Names in a TOML file without quotes: those of a table, and those of an entry.
+_BARE = re.compile(
+    r"""^[ \t]*(?:\[(?P<table>[^\[\]"'\r\n]+)\]|(?P<key>[^\[\]{}"'#=\r\n]+)=)""", re.MULTILINE
+)
+_NEEDS_NO_QUOTES = re.compile(r"[A-Za-z0-9_-]+")
 EXAMPLE = """\
 [parameters.temperature]
 type = "real"
@@ -78,15 +84,25 @@ def strategy_of(path: Path) -> Strategy:
 
 def _read(path: Path) -> dict[str, Any]:
     """The entries of a file."""
+    is_json, text = path.suffix.lower() == ".json", ""
     try:
         text = path.read_bytes().decode("utf-8-sig")
-        found = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+        found = json.loads(text) if is_json else tomllib.loads(text)
     except ValueError as error:  # of both, and of texts in another encoding
-        kind = "JSON" if path.suffix.lower() == ".json" else "TOML"
-        raise StudyError(f"{path} is no {kind} in UTF-8: {error}") from error
+        kind, hint = ("JSON", "") if is_json else ("TOML", _quotes_hint(text))
+        raise StudyError(f"{path} is no {kind} in UTF-8: {error}{hint}") from error
     if not isinstance(found, dict):
         raise StudyError(f"{path} must have entries by name, got {short(found)}")
     return found
+
+
+def _quotes_hint(text: str) -> str:
+    """A hint for a TOML file with a name that must stand in quotes, and does not."""
+    for found in _BARE.finditer(text):
+        for part in (found["table"] or found["key"]).split("."):
+            if not _NEEDS_NO_QUOTES.fullmatch(name := part.strip()):
+                return f'; put quotes around "{name}"'
+    return ""
 
 
 def _parameter(name: str, given: Any, path: Path) -> Any:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 
+from botorch_ext.checks import named
 from botorch_ext.commands.telling import context_of
+from botorch_ext.exceptions import OutsideDomainWarning
 from botorch_ext.reports.overview import read_overview
-from botorch_ext.reports.words import number
+from botorch_ext.reports.words import counted, number
 from botorch_ext.studies.csv_sheets import Sheet, written
 from botorch_ext.studies.predicted_tables import trials_of_points
 from botorch_ext.studies.result_tables import points_of_sheet
@@ -19,8 +22,18 @@ def predict(given: argparse.Namespace) -> str:
     the standard deviation of f, and quantiles of f and of an observation."""
     study, sheet = _looked_at(given), Sheet.read(given.points)
     heads, strategy = study.heads, study.strategy
-    trials = trials_of_points(points_of_sheet(sheet, heads), strategy, name=sheet.name)
-    found = study.predict(trials).numbers
+    points = points_of_sheet(sheet, heads)
+    trials = trials_of_points(points, strategy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutsideDomainWarning)  # its rows are no lines
+        found = study.predict(trials).numbers
+    if outside := [p.where for p, trial in zip(points, trials, strict=True) if trial.info]:
+        message = (
+            f"{len(outside)} of {len(points)} points lie outside the domain, where the model "
+            f"extrapolates: {named(outside)}"
+        )
+        warnings.warn(sheet.origin.message(message), OutsideDomainWarning, stacklevel=2)
+    given.written = f"predictions at {counted(len(trials), 'point')}"
     names = (*heads.params, *heads.contexts)
     rows = [{**trial.params, **context_values(trial, strategy, heads)} for trial in trials]
     numbers = zip(*(values.tolist() for values in found.values()), strict=True)

@@ -54,6 +54,7 @@ def ask(given: argparse.Namespace) -> str:
             raise StudyError(f"{given.place} has no pending trials")
     else:
         trials = study.ask(given.number, context=context_of(given, study))
+    given.written = _trials([trial.id for trial in trials])
     return answer_sheet(study, trials, given.decimal_comma)
 
 

@@ -37,7 +37,8 @@ def plot_regret(
     Args:
         curves: From the name of a method to its regret per step, ``seeds x T`` (or ``T``), in units
             of the objective; NumPy arrays, tensors or nested lists. Or a `Trace`, a `RunResult`, a
-            study or a strategy, alone or under names. A trace knows the maximum. A result, a study
+            study or a strategy, alone or under names, or under a name a list of them with equally
+            many evaluations, one for each seed. A trace knows the maximum. A result, a study
             and a strategy do not: their regret is how much worse the value of each trial that they
             asked is than the best value known inside the space, in the order of telling. The best
             value may be one that was attached or given as initial data, so that a start that nobody
@@ -101,7 +102,15 @@ def _name_of(played: Trace | RunResult | Study | Strategy) -> str:
 
 
 def _regret_of(name: str, played: Any) -> Any:
-    """The regret per step of what was played; other things as they are."""
+    """The regret per step of what was played, or of each of a list; other things as they are."""
+    if isinstance(played, list | tuple):
+        rows = [_regret_of(name, each) for each in played]
+        lengths = sorted({len(row) for row in rows if np.ndim(row) == 1})
+        if len(lengths) > 1:
+            raise ValueError(
+                f"curves[{name!r}] must have equally many evaluations for each seed, got {lengths}"
+            )
+        return np.stack([to_numpy(row) for row in rows]) if lengths else played
     if isinstance(played, Trace):
         return played.regret
     if isinstance(played, RunResult | Study):

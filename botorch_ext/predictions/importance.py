@@ -60,7 +60,7 @@ class Importance(Immutable):
 
         Returns:
             A row for each parameter, with the columns ``parameter``, ``first_order`` and ``total``,
-            the most important parameter first.
+            the most important parameter first. An estimate below 0 is shown as 0.
 
         Raises:
             ImportError: pandas is not installed.
@@ -72,8 +72,8 @@ class Importance(Immutable):
         order = highest_first(self.total)
         return {
             "parameter": [self.names[j] for j in order.tolist()],
-            "first_order": self.first_order[order],
-            "total": self.total[order],
+            "first_order": self.first_order[order].clamp_min(0),
+            "total": self.total[order].clamp_min(0),
         }
 
 

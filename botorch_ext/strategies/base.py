@@ -303,18 +303,24 @@ class Strategy(NotedWarnings):
                 the value is not a number, NaN or infinite, or if the method cannot use results that
                 it did not ask for.
         """
+        return self._attached_as("x", x, value, context, outside)
+
+    def _attached_as(
+        self, name: str, x: Any, value: float, context: ContextLike | None, outside: bool
+    ) -> Trial:
+        """Attaches a result as `attach` does. ``name`` is what messages call the point."""
         id, context = len(self.history.trials), self.checked_context(context)
         try:
-            X, mark = self.domain.require_contains(x, "x"), {}
+            X, mark = self.domain.require_contains(x, name), {}
         except OutsideDomainError as error:
             if not flag(outside, "outside"):
                 raise
             self._require_outside(
                 f"{error}; {type(self).__name__} learns from points of its domain"
             )
-            X, mark = outside_point(cast(Box, self.domain), x)[None], {"outside": True}
+            X, mark = outside_point(cast(Box, self.domain), x, name)[None], {"outside": True}
         if len(X) != 1:
-            raise ValueError(f"x must be one point, got {len(X)}")
+            raise ValueError(f"{name} must be one point, got {len(X)}")
         info = self._info_of_attached(X, context) | mark
         trial = Trial(id, X[0].detach().clone(), context, info, self.domain)
         self._happen(Attached(trial, one_number(value, "value", f" for trial {id}")))

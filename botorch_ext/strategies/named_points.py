@@ -67,13 +67,16 @@ def joint_rows(
     return with_context(X, checked), checked, outside
 
 
-def located(points: PointsLike, domain: Domain, takes_outside: bool) -> tuple[Tensor, list[int]]:
+def located(
+    points: PointsLike, domain: Domain, takes_outside: bool, name: str = "points"
+) -> tuple[Tensor, list[int]]:
     """Reads points as numbers.
 
     Args:
         points: What the user gave.
         domain: Where the points lie.
         takes_outside: Whether points may lie outside a box.
+        name: What messages call the points.
 
     Returns:
         ``n x d``, and the numbers of the rows that lie outside the domain, counted from 0.
@@ -82,18 +85,18 @@ def located(points: PointsLike, domain: Domain, takes_outside: bool) -> tuple[Te
         OutsideDomainError: As `joint_rows`.
     """
     try:
-        return domain.require_contains(points, "points"), []
+        return domain.require_contains(points, name), []
     except OutsideDomainError:
         if not (takes_outside and isinstance(domain, Box)) or domain.conditions:
             raise
     rows: Any = [points] if isinstance(points, Mapping) else points
     if not isinstance(rows[0], Mapping):
-        rows = as_points(points, domain.dim, domain.like, "points")
+        rows = as_points(points, domain.dim, domain.like, name)
     X, outside = [], []
     for number, point in enumerate(rows):
         try:
-            X.append(domain.require_contains(point, "points")[0])
+            X.append(domain.require_contains(point, name)[0])
         except OutsideDomainError:
-            X.append(outside_point(domain, point, "points"))
+            X.append(outside_point(domain, point, name))
             outside.append(number)
     return torch.stack(X), outside

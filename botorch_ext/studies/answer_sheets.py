@@ -81,7 +81,7 @@ def answers_of(study: Study, sheet: Sheet) -> Answers:
             for a told trial, or no new value. The message names all mistakes.
     """
     heads, strategy, sign = study.heads, study.strategy, -1.0 if study.minimize else 1.0
-    places = heads.read(sheet.heads, [TRIAL, *heads.needed, heads.objective])
+    places = heads.read(sheet.heads, [TRIAL, *heads.needed, heads.objective], sheet.origin)
     read = CellValues.of(sheet, places, heads.parameters)
     values: dict[int, float] = {}
     empty: list[int] = []
@@ -106,9 +106,9 @@ def answers_of(study: Study, sheet: Sheet) -> Answers:
             wrong.append(f"line {row.line}: {error}")
     if not wrong and not values:
         what = "every result in it has been told already" if known else "no result is filled in"
-        wrong.append(f"has nothing to tell: {what}")
+        wrong.append(f"there is nothing to tell: {what}")
     if wrong:
-        raise TableError(f"{sheet.name} {named(wrong)}")
+        raise TableError(sheet.origin.message(named(wrong)))
     return Answers(values, empty, known)
 
 

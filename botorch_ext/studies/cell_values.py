@@ -100,7 +100,12 @@ class CellValues:
         if not isinstance(parameter, Choice | Fixed):
             return self.number(text)
         values = parameter.values if isinstance(parameter, Choice) else [parameter.value]
-        same = [value for value in values if text in (str(value), harmless(str(value)))]
+        # Blanks around the text of a cell are not kept.
+        same = [
+            value
+            for value in values
+            if text in [each.strip() for each in (str(value), harmless(str(value)))]
+        ]
         return next(iter(same or [each for each in values if self._is_meant(text, each)]), text)
 
     def _is_meant(self, text: str, value: Any) -> bool:

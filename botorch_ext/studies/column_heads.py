@@ -15,7 +15,7 @@ from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError, TableWarning
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.noted_warnings import level_of_the_caller
-from botorch_ext.studies.csv_sheets import harmless
+from botorch_ext.studies.csv_sheets import IN_MEMORY, Origin, harmless
 
 #: The column of the ids of trials.
 TRIAL = "trial"
@@ -94,13 +94,16 @@ class ColumnHeads:
         """The names of parameters and contexts that every table must have."""
         return [name for name in (*self.params, *self.contexts) if name not in self.optional]
 
-    def read(self, heads: Sequence[object], needed: Collection[str]) -> dict[str, int]:
+    def read(
+        self, heads: Sequence[object], needed: Collection[str], origin: Origin = IN_MEMORY
+    ) -> dict[str, int]:
         """Finds the columns of a table. Names match without regard to case where only one name is
         meant. The ids of trials may stand under ``id``. Other columns are not used.
 
         Args:
             heads: The heads of the table: names, or names with their units.
             needed: The names that must be there.
+            origin: The table, for messages.
 
         Returns:
             From the names of columns to their places in the table: ``trial``, parameters, contexts
@@ -136,10 +139,10 @@ class ColumnHeads:
         wrong += [f"column {text!r} is unknown{hint}" for text, hint in misspelt.items() if hint]
         wrong += [f"column {self.head(name)} is missing" for name in needed if name not in places]
         if wrong:
-            raise TableError(named(wrong))
+            raise TableError(origin.message(named(wrong)))
         if unknown:
             warnings.warn(
-                f"columns that are not used: {named(list(map(repr, unknown)))}",
+                origin.message(f"columns that are not used: {named(list(map(repr, unknown)))}"),
                 TableWarning,
                 stacklevel=level_of_the_caller(),
             )

@@ -16,9 +16,39 @@ from botorch_ext.exceptions import TableError
 # The first bytes of workbooks: zip archives (xlsx, ods, numbers) and old Excel files.
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _DELIMITERS = (";", "\t", ",")
-_TITLE = re.compile(r"sep=(.)", re.IGNORECASE)
+# Excel names the separator in a line above the table.
+_TITLE = re.compile(r"\s*sep=([^\"\r\n])[ \t]*(?:[\r\n]|$)", re.IGNORECASE)
+_LINE_END = re.compile(r"\r\n|\r|\n")
+# A quoted cell, in which separators and line ends are text.
+_QUOTED = re.compile(r'(?:^|(?<=[;,\t\r\n]))"(?:[^"]|"")*+"')
+_SPECIAL = re.compile(r'[;,\t\r\n"]')
 # The signs that begin a formula in a spreadsheet, also as full-width characters.
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the rows of a table come from, for messages.
+
+    Args:
+        file: The name of the file; empty for a table in memory.
+        counting: What the numbers of rows mean; empty for a file, whose lines count from 1.
+    """
+
+    file: str = ""
+    counting: str = ""
+
+    def message(self, words: str) -> str:
+        """A message about the table, which begins with the file."""
+        return f"{self.file}: {words}" if self.file else words
+
+    def message_of_rows(self, words: str) -> str:
+        """A message with numbers of rows, which says how they are counted."""
+        return self.message(f"{words} ({self.counting})" if self.counting else words)
+
+
+#: A table in memory, whose rows have no numbers in messages.
+IN_MEMORY = Origin()
 
 
 @dataclass(frozen=True)
@@ -68,29 +98,27 @@ class Sheet:
         """
         name = os.fspath(path)
         text = _decoded(Path(path).read_bytes(), name)
-        lines = text.splitlines()
-        skipped, first = next(((i, line) for i, line in enumerate(lines) if line.strip()), (0, ""))
-        if not first:
-            raise TableError(f"{name} is empty: its first line must have the names of the columns")
-        title = _TITLE.fullmatch(first.strip())
-        if title is not None:  # Excel names the separator like this
-            delimiter, skipped = title[1], skipped + 1
-        else:
-            delimiter = max(_DELIMITERS, key=lambda each: len(_cells(first, each)))
-            if len(_cells(first, delimiter)) == 1 and "," not in text:
-                delimiter = ","  # one column, whose numbers have no decimal commas
+        title = _TITLE.match(text)
+        delimiter = _delimiter_of(text) if title is None else title[1]
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         found = []
         try:
             for cells in reader:
                 stripped = [cell.strip().strip("\u00a0") for cell in cells]
-                if reader.line_num > skipped and any(stripped):
+                if any(stripped):
                     found.append(Row(reader.line_num, stripped))
         except csv.Error as error:
             raise TableError(f"{name} is no CSV: line {reader.line_num}: {error}") from error
+        if title is not None:
+            del found[0]
         if not found:
             raise TableError(f"{name} is empty: its first line must have the names of the columns")
         return cls._checked(name, found[0].cells, found[1:], delimiter)
+
+    @property
+    def origin(self) -> Origin:
+        """The file, for messages."""
+        return Origin(self.name)
 
     @classmethod
     def _checked(cls, name: str, heads: list[str], rows: list[Row], delimiter: str) -> Sheet:
@@ -102,7 +130,7 @@ class Sheet:
             if num > len(heads):
                 hint = ": is there a decimal comma?" if delimiter == "," else ""
                 raise TableError(
-                    f"{name} line {row.line} has {num} cells, and the first line {len(heads)}{hint}"
+                    f"{name}: line {row.line} has {num} cells, and the heading {len(heads)}{hint}"
                 )
             cells = [*row.cells, *[""] * (len(heads) - len(row.cells))]
             padded.append(Row(row.line, cells[: len(heads)]))
@@ -122,12 +150,10 @@ def written(
     Returns:
         The text of the file.
     """
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter=";" if decimal_comma else ",")
-    writer.writerow(map(harmless, heads))
-    for row in rows:
-        writer.writerow([_as_cell(value, decimal_comma) for value in row])
-    return buffer.getvalue()
+    delimiter = ";" if decimal_comma else ","
+    lines = [delimiter.join(map(_as_text_cell, heads))]
+    lines += [delimiter.join(_as_cell(value, decimal_comma) for value in row) for row in rows]
+    return "".join(f"{line}\r\n" for line in lines)
 
 
 def harmless(text: str) -> str:
@@ -141,7 +167,13 @@ def _as_cell(value: Any, decimal_comma: bool) -> str:
         return ""
     if isinstance(value, float):
         return repr(value).replace(".", ",") if decimal_comma else repr(value)
-    return str(value) if isinstance(value, int) else harmless(str(value))
+    return str(value) if isinstance(value, int) else _as_text_cell(str(value))
+
+
+def _as_text_cell(text: str) -> str:
+    """A text as one cell whatever separates cells: quoted where it has a separator of any sheet."""
+    text = harmless(text)
+    return '"{}"'.format(text.replace('"', '""')) if _SPECIAL.search(text) else text
 
 
 def _decoded(content: bytes, name: str) -> str:
@@ -160,5 +192,16 @@ def _decoded(content: bytes, name: str) -> str:
     raise TableError(f"{name} is no text: save the sheet as CSV, in UTF-8")
 
 
-def _cells(line: str, delimiter: str) -> list[str]:
-    return next(csv.reader([line], delimiter=delimiter), [])
+def _delimiter_of(text: str) -> str:
+    """The sign between the cells of a table: the one by which most rows have as many cells as the
+    heading, which has several; of these the one by which it has most."""
+    lines = [line for line in _LINE_END.split(_QUOTED.sub("", text)) if line.strip()]
+
+    def fit(delimiter: str) -> tuple[int, int]:
+        head, *rows = [line.count(delimiter) for line in lines or [""]]
+        return (rows.count(head) if head else 0), head
+
+    delimiter = max(_DELIMITERS, key=fit)
+    is_one_column = not any(fit(delimiter))
+    # Its numbers have decimal commas, if there are commas.
+    return "," if is_one_column and "," not in text else delimiter

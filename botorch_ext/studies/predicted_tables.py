@@ -11,7 +11,7 @@ from botorch_ext.exceptions import TableError
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.named_points import located
 from botorch_ext.studies.column_heads import ColumnHeads
-from botorch_ext.studies.result_tables import Result, points_of
+from botorch_ext.studies.result_tables import ROW, Result, points_of
 
 
 def is_table(points: Any) -> bool:
@@ -45,7 +45,7 @@ def trials_of_table(
 
 
 def trials_of_points(
-    points: Sequence[Result], strategy: Strategy, context: ContextLike | None = None, name: str = ""
+    points: Sequence[Result], strategy: Strategy, context: ContextLike | None = None
 ) -> list[Trial]:
     """The points of a table as trials.
 
@@ -53,7 +53,6 @@ def trials_of_points(
         points: The rows of the table.
         strategy: The strategy of the study.
         context: The context of all points. None: each row has its own.
-        name: The name of the table in messages.
 
     Raises:
         TableError: The strategy cannot predict at a row.
@@ -62,12 +61,12 @@ def trials_of_points(
     domain = strategy.domain
     for number, point in enumerate(points):
         try:
-            (x,), outside = located(point.point(strategy), domain, strategy.takes_outside)
+            (x,), outside = located(point.point(strategy), domain, strategy.takes_outside, ROW)
             seen = context if context is not None else point.context_of(strategy)
             info = {"attached": True, "outside": True} if outside else {}
             trials.append(Trial(number, x, strategy.checked_context(seen), info, domain))
         except ValueError as error:
             wrong.append(f"{point.where}: {error}")
     if wrong:
-        raise TableError(f"{name} {named(wrong)}".strip())
+        raise TableError(points[0].origin.message_of_rows(named(wrong)))
     return trials

@@ -19,7 +19,10 @@ from botorch_ext.strategies.events import is_outside_domain
 from botorch_ext.strategies.noted_warnings import level_of_the_caller
 from botorch_ext.studies.cell_values import CellValues, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
-from botorch_ext.studies.csv_sheets import Sheet
+from botorch_ext.studies.csv_sheets import IN_MEMORY, Origin, Sheet
+
+# What messages call the point of a row.
+ROW = "the row"
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Result:
         params: The values of parameters by name.
         context: The values of contexts by name.
         value: The value of the objective as it was measured; None where the row has none.
+        origin: The table of the row.
     """
 
     where: str
@@ -39,6 +43,7 @@ class Result:
     params: dict[str, Any]
     context: dict[str, Any]
     value: float | None = None
+    origin: Origin = IN_MEMORY
 
     def point(self, strategy: Strategy) -> Any:
         """The point as `Strategy.attach` takes it."""
@@ -65,9 +70,9 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
     Warns:
         TableWarning: Columns are not used, or rows are left out.
     """
-    names, rows = _listed(table)
+    names, rows, origin = _listed(table)
     places = heads.read(names, [*heads.needed, heads.objective])
-    return _results(_rows_of_list(rows, places), heads)
+    return _results(_rows_of_list(rows, places), heads, origin)
 
 
 def results_of_sheet(sheet: Sheet, heads: ColumnHeads) -> list[Result]:
@@ -76,8 +81,8 @@ def results_of_sheet(sheet: Sheet, heads: ColumnHeads) -> list[Result]:
     Raises:
         TableError: As `results_of`; or a text is no value of its column.
     """
-    places = heads.read(sheet.heads, [*heads.needed, heads.objective])
-    return _results(_rows_of(sheet, places, heads), heads, sheet.name)
+    places = heads.read(sheet.heads, [*heads.needed, heads.objective], sheet.origin)
+    return _results(_rows_of(sheet, places, heads), heads, sheet.origin)
 
 
 def points_of(table: Any, heads: ColumnHeads, with_contexts: bool = True) -> list[Result]:
@@ -92,9 +97,9 @@ def points_of(table: Any, heads: ColumnHeads, with_contexts: bool = True) -> lis
         TableError: As `results_of`.
     """
     own = heads if with_contexts else replace(heads, contexts={})
-    names, rows = _listed(table)
+    names, rows, origin = _listed(table)
     places = _point_places(heads.read(names, own.needed), own)
-    return _results(_rows_of_list(rows, places), own, needs_value=False)
+    return _results(_rows_of_list(rows, places), own, origin, needs_value=False)
 
 
 def points_of_sheet(sheet: Sheet, heads: ColumnHeads) -> list[Result]:
@@ -103,8 +108,8 @@ def points_of_sheet(sheet: Sheet, heads: ColumnHeads) -> list[Result]:
     Raises:
         TableError: As `results_of_sheet`.
     """
-    places = _point_places(heads.read(sheet.heads, heads.needed), heads)
-    return _results(_rows_of(sheet, places, heads), heads, sheet.name, needs_value=False)
+    places = _point_places(heads.read(sheet.heads, heads.needed, sheet.origin), heads)
+    return _results(_rows_of(sheet, places, heads), heads, sheet.origin, needs_value=False)
 
 
 def values_of(
@@ -153,6 +158,7 @@ def attach_all(
             rows.
     """
     trials, wrong, hint = [], [], ""
+    origin = results[0].origin
     pending = set(strategy.pending)
     seen = {
         _key(strategy.history.trials[id], value): f"trial {id}"
@@ -161,8 +167,8 @@ def attach_all(
     for result in results:
         value = sign * one_number(result.value, "value")
         try:
-            trial = strategy.attach(
-                result.point(strategy), value, result.context_of(strategy), outside=True
+            trial = strategy._attached_as(
+                ROW, result.point(strategy), value, result.context_of(strategy), outside=True
             )
         except ValueError as error:
             wrong.append(f"{result.where}: {error}")
@@ -176,7 +182,7 @@ def attach_all(
         seen.setdefault(key, result.where)
         trials.append(trial)
     if wrong:
-        raise TableError(named(wrong) + hint)
+        raise TableError(origin.message_of_rows(named(wrong)) + hint)
     if not outside and all(is_outside_domain(trial) for trial in trials):
         units = {name: unit for name, unit in heads.params.items() if unit}
         hints = [
@@ -184,11 +190,11 @@ def attach_all(
             for name, unit in units.items()
             if all(_is_beyond(trial.params[name], heads.parameters[name]) for trial in trials)
         ]
-        raise TableError(
+        message = origin.message_of_rows(
             "every row lies outside the space, and nothing was attached; outside=True, or "
             f"--outside, keeps such rows as data: {outside_rows(trials, results, heads)}"
-            + "".join(hints)
         )
+        raise TableError(message + "".join(hints))
     return trials
 
 
@@ -222,7 +228,7 @@ def _broken_rules(trial: Trial, heads: ColumnHeads) -> str:
             broken.append(f"{heads.head(name)} {error}")
     if not broken and trial.domain is not None:
         try:
-            trial.domain.require_contains(trial.x, "the point")
+            trial.domain.require_contains(trial.x, ROW)
         except ValueError as error:
             broken.append(str(error))
     return ", ".join(broken)
@@ -234,12 +240,15 @@ def _is_beyond(value: float, parameter: Parameter) -> bool:
     return not low <= value <= high
 
 
-def _listed(table: Any) -> tuple[list[Any], list[tuple[str, list[Any]]]]:
-    """The heads of a table, and its rows with the name of each in messages."""
+def _listed(table: Any) -> tuple[list[Any], list[tuple[str, list[Any]]], Origin]:
+    """The heads of a table, its rows with the name of each in messages, and what the names mean."""
+    counting = "rows are counted from 0"
     if hasattr(table, "columns") and hasattr(table, "itertuples"):
         cells = table.itertuples(index=False, name=None)
         rows = [(f"row {short(at)}", list(row)) for at, row in zip(table.index, cells, strict=True)]
         names = list(table.columns)
+        if list(table.index) != list(range(len(rows))):
+            counting = "rows have the labels of the index"
     elif isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
         names = list(dict.fromkeys(name for row in table for name in row))
         rows = [(f"row {i}", [row.get(name) for name in names]) for i, row in enumerate(table)]
@@ -250,7 +259,7 @@ def _listed(table: Any) -> tuple[list[Any], list[tuple[str, list[Any]]]]:
         )
     if not rows:
         raise TableError("a table must have rows, got none")
-    return names, rows
+    return names, rows, Origin(counting=counting)
 
 
 def _plain(cell: Any) -> Any:
@@ -284,7 +293,7 @@ def _rows_of(
 ) -> list[tuple[str, dict[str, Any], list[str]]]:
     """The rows of a sheet as `_results` takes them."""
     if not sheet.rows:
-        raise TableError(f"{sheet.name} has no row below the names of the columns")
+        raise TableError(sheet.origin.message("there is no row below the names of the columns"))
     read = CellValues.of(sheet, places, heads.parameters)
     return [(f"line {row.line}", *values_of(row.cells, places, heads, read)) for row in sheet.rows]
 
@@ -292,7 +301,7 @@ def _rows_of(
 def _results(
     rows: Sequence[tuple[str, dict[str, Any], list[str]]],
     heads: ColumnHeads,
-    name: str = "",
+    origin: Origin,
     needs_value: bool = True,
 ) -> list[Result]:
     """The results of rows, without rows of trials that have no value.
@@ -300,7 +309,7 @@ def _results(
     Args:
         rows: The name, the values by the names of columns and the mistakes of each row.
         heads: The columns of the study.
-        name: The name of the table in messages.
+        origin: The table, for messages.
         needs_value: Whether each result has a value.
     """
     results, wrong, left_out = [], [], []
@@ -323,14 +332,16 @@ def _results(
             {each: known[each] for each in names if known.get(each) is not None}
             for names in (heads.params, heads.contexts)
         )
-        results.append(Result(where, id, params, context, value))
+        results.append(Result(where, id, params, context, value, origin))
     if not results:
         wrong.append("there is no trial with a value")
     if wrong:
-        raise TableError(f"{name} {named(wrong)}".strip())
+        raise TableError(origin.message_of_rows(named(wrong)))
     if left_out:
         message = f"trials without {heads.objective} are left out: {named(left_out)}"
-        warnings.warn(message, TableWarning, stacklevel=level_of_the_caller())
+        warnings.warn(
+            origin.message_of_rows(message), TableWarning, stacklevel=level_of_the_caller()
+        )
     return results
 
 

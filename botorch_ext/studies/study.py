@@ -375,9 +375,12 @@ class Study:
             lambda strategy: attach_all(strategy, results, self.heads, self._sign, *options)
         )
         if not outside and (rows := outside_rows(trials, results, self.heads)):
-            warnings.warn(
+            message = (
                 "all rows were attached; rows that lie outside the space are kept as data and "
-                f"never asked: {rows}",
+                f"never asked: {rows}"
+            )
+            warnings.warn(
+                results[0].origin.message_of_rows(message),
                 TableWarning,
                 stacklevel=level_of_the_caller(),
             )

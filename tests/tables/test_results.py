@@ -1,0 +1,362 @@
+"""What a study makes of tables: columns by name, rows outside the space, repeats, rounding."""
+
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+import botorch_ext as bx
+from botorch_ext.command_line import main
+from botorch_ext.exceptions import (
+    AnotherStrategyError,
+    OutsideDomainWarning,
+    TableError,
+    TableWarning,
+    UnknownTrialError,
+)
+from botorch_ext.strategies import RandomSearch
+from tests.helpers import rbf
+from tests.studies.commands import refused, shown
+from tests.tables.spaces import rows_of
+
+pytest.importorskip("sqlalchemy")
+
+SPACE = bx.Space(
+    temperature=bx.Real(20, 80, unit="°C", digits=1),
+    catalyst=bx.Real(1e-4, 1e-1, log=True),
+    equivalents=bx.Integer(1, 5),
+    solvent=bx.Choice(["water", "dmso"]),
+    scale=bx.Real(3, 3),
+)
+ROWS = [
+    {"temperature": 26.0, "catalyst": 0.01, "equivalents": 2, "solvent": "dmso", "yield": 7.0},
+    {"temperature": 60.0, "catalyst": 0.02, "equivalents": 3, "solvent": "water", "yield": 9.0},
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def begun(place="lab.db", space=SPACE, **options):
+    strategy = RandomSearch(space, seed=3, **options)
+    return bx.Study(place, strategy, objective="yield", unit="%")
+
+
+def modelled(minimize=False, context=None):
+    """A study whose model is given, on `SPACE` and a context of a range."""
+    more = {} if context is None else {"context_domain": context}
+    sides = [] if context is None else [0.5 * float(context.ends[1, 0])]
+    kernel = rbf(20.0, 0.03, 2.0, 0.8, *sides).float()
+    strategy = bx.algorithms.gp_bucb(SPACE, kernel, noise_variance=0.04, width=2.0, **more)
+    strategy.expect(bx.exceptions.PriorScaleWarning)
+    return bx.Study("lab.db", strategy, objective="yield", unit="%", minimize=minimize)
+
+
+# --- rows outside the space -----------------------------------------------------------------------
+
+
+def test_a_column_in_another_unit_is_refused_and_kept_where_one_says_so(folder, capsys):
+    study = begun()
+    kelvin = [row | {"temperature": row["temperature"] + 273.15} for row in ROWS]
+    rule = r"row 0: temperature \[°C\] must be .* from 20 to 80 .* got 299.15"
+    with pytest.raises(TableError, match=f"every row lies outside .*{rule}.*is temperature in °C"):
+        study.attach(kelvin)
+    head = "temperature,catalyst,equivalents,solvent,yield\n"
+    sheet = head + "".join(",".join(map(str, row.values())) + "\n" for row in kelvin)
+    (folder / "old.csv").write_text(sheet, encoding="utf-8")
+    said = refused(capsys, "attach", "lab.db", "old.csv")
+    assert "old.csv: every row lies outside" in said and "line 3: temperature [°C] must be" in said
+    assert not study.events
+    assert len(study.attach(kelvin, outside=True)) == 2
+    assert "attached 2 trials" in shown(
+        capsys, "attach", "lab.db", "old.csv", "--outside", "--repeat"
+    )
+
+
+def test_the_hint_is_for_columns_beyond_their_ends_in_every_row():
+    one_each = [ROWS[0] | {"temperature": 300.0}, ROWS[1] | {"equivalents": 9}]
+    between = [row | {"temperature": row["temperature"] + 0.05} for row in ROWS]
+    for place, rows in (("a.db", one_each), ("b.db", between)):
+        with pytest.raises(TableError, match="every row lies outside") as raised:
+            begun(place).attach(rows)
+        assert "°C?" not in str(raised.value)
+
+
+def test_rows_outside_are_named_kept_and_never_the_best():
+    study = begun()
+    wrong = ROWS[0] | {"temperature": 85.25, "equivalents": 7, "yield": 99.0}
+    with pytest.warns(
+        TableWarning, match=r"row 2: temperature .* got 85.25, equivalents"
+    ) as caught:
+        trials = study.attach([*ROWS, wrong])
+    assert caught[0].filename == __file__
+    assert [trial.info.get("outside") for trial in trials] == [None, None, True]
+    assert trials[2].params == {k: wrong[k] for k in ROWS[0] if k != "yield"} | {"scale": 3.0}
+    with pytest.raises(UnknownTrialError, match="attached"):
+        study.abandon(0)
+    result = bx.run(study, lambda params: 1.0, num_trials=1, progress=False)
+    assert result.best_value == 9.0 and torch.equal(result.best_x, result.X[1])
+    space = bx.Space(a=bx.Real(0, 1), b=bx.Real(0, 1), constraints=["a + b <= 1"])
+    rows = [{"a": 0.5, "b": 0.25, "yield": 1.0}, {"a": 0.75, "b": 0.5, "yield": 1.0}]
+    with pytest.warns(TableWarning, match=r"row 1: a \+ b <= 1 must hold"):
+        begun("sum.db", space).attach(rows)
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def test_columns_are_found_by_name_and_others_are_named():
+    study = begun()
+    more = {"operator": "Ada", "Notes": "cloudy", "id": "NB-7"}
+    row = {"Temperature (℃)": 26, "CATALYST": 0.01, "solvent": "dmso", "equivalents": 2.0}
+    with pytest.warns(TableWarning, match="columns that are not used: 'operator'; 'Notes'$") as got:
+        (trial,) = study.attach([row | {"yield [%]": 7.0} | more])
+    assert got[0].filename == __file__
+    assert trial.params == {k: v for k, v in ROWS[0].items() if k != "yield"} | {"scale": 3.0}
+    cased = begun("cased.db", bx.Space(a=bx.Real(0, 1), A=bx.Real(5, 9), state=bx.Real(0, 1)))
+    (trial,) = cased.attach([{"a": 0.5, "A": 6.0, "state": 0.25, "YIELD": 1.0}])
+    assert trial.params == {"a": 0.5, "A": 6.0, "state": 0.25}
+    with pytest.raises(TableError, match="column B is missing"):
+        begun("two.db", bx.Space(bb=bx.Real(0, 1), BB=bx.Real(0, 1), B=bx.Real(0, 1))).attach(
+            [{"bb": 0.5, "BB": 0.5, "Bb": 0.5, "yield": 1.0}]
+        )
+
+
+def test_a_heading_may_break_its_line(folder, capsys):
+    begun(space=bx.Space({"time": bx.Real(0, 9, unit="h"), "a, b, c, d": bx.Real(0, 1)}))
+    (folder / "old.csv").write_bytes(b'"time\n[h]";a, b, c, d;yield\n1,5;0,25;7\n')
+    assert shown(capsys, "attach", "lab.db", "old.csv") == "attached 1 trial: 0\n"
+    (trial,) = bx.Study("lab.db").strategy.history.trials
+    assert trial.params == {"time": 1.5, "a, b, c, d": 0.25}
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_contexts_are_columns(named):
+    context = bx.Space(humidity=bx.Real(0, 1), site=bx.Choice(["A"])) if named else 1
+    study = begun(context_domain=context)
+    name = "humidity" if named else "context0"
+    (trial,) = study.attach([ROWS[0] | {name: 0.25}])
+    assert trial.context.tolist() == [0.25]
+    for row, message in ((ROWS[0], "is missing"), (ROWS[0] | {name: None}, "is empty")):
+        with pytest.raises(TableError, match=f"{name} {message}"):
+            study.attach([row])
+    if named:
+        with pytest.raises(TableError, match="row 0: site must be one of"):
+            study.attach([ROWS[0] | {name: 0.5, "site": "B"}])
+
+
+def test_cells_may_be_empty_where_a_parameter_does_not_count():
+    tree = {"depth": ("model", ["forest"])}
+    space = bx.Space(model=bx.Choice(["linear", "forest"]), depth=bx.Integer(1, 9), conditions=tree)
+    study = begun(space=space)
+    rows = [{"model": "linear", "yield": 1.0}, {"model": "forest", "depth": 3, "yield": 2.0}]
+    assert [t.params for t in study.attach(rows)] == [
+        {"model": "linear"},
+        {"model": "forest", "depth": 3},
+    ]
+    for wrong in ({"model": "forest", "yield": 2.0}, {"model": "forest", "depth": 99, "yield": 2}):
+        with pytest.raises(TableError, match="row 0: "):
+            study.attach([wrong])
+
+
+def test_frames_of_pandas_with_what_is_missing():
+    pandas = pytest.importorskip("pandas")
+    study = begun()
+    frame = pandas.DataFrame(ROWS, index=["monday", "tuesday"])
+    for column, kind in (("yield", "float"), ("equivalents", "Int64"), ("solvent", "string")):
+        missing = frame.assign(**{column: pandas.array([frame[column].iloc[0], None], kind)})
+        with pytest.raises(TableError, match=f"row 'tuesday': {column} is empty"):
+            study.attach(missing)
+    assert len(study.attach(frame.astype({"solvent": "category", "equivalents": "int8"}))) == 2
+
+
+def test_names_of_the_objective(tmp_path):
+    study = begun()
+    assert (
+        (study.objective, study.unit)
+        == ("yield", "%")
+        == (
+            bx.Study("lab.db").objective,
+            bx.Study("lab.db").unit,
+        )
+    )
+    for other in ({"objective": "cost", "unit": "%"}, {"objective": "yield", "unit": "g"}):
+        with pytest.raises(AnotherStrategyError, match=r"(objective|unit) is"):
+            bx.Study("lab.db", RandomSearch(SPACE, seed=3), **other)
+    for name in ("", " ", 5, "temperature", "trial", "\ud800"):
+        with pytest.raises(ValueError, match="objective"):
+            bx.Study("new.db", RandomSearch(SPACE), objective=name)
+    assert not (tmp_path / "new.db").exists()
+
+
+# --- results that are there -----------------------------------------------------------------------
+
+
+def test_a_result_twice_is_refused_and_a_correction_makes_another():
+    study = begun()
+    study.attach([ROWS[0], ROWS[0] | {"yield": 8.0}])
+    study.correct(1, 9.0)
+    with pytest.raises(TableError, match="row 1 is the result of trial 1 once more"):
+        study.attach([ROWS[1], ROWS[0] | {"yield": 9.0}])
+    study.attach([ROWS[1], ROWS[0] | {"yield": 8.0}])  # which it no longer is
+    assert study.strategy.history.values == {0: 7.0, 1: 9.0, 2: 9.0, 3: 8.0}
+    assert len(study.attach([ROWS[0]], repeat=True)) == 1
+
+
+@pytest.mark.parametrize("head", ["trial", "id"])
+def test_the_result_of_a_pending_trial_is_told_and_not_attached(head):
+    study = begun()
+    trial = study.ask()
+    row = {head: float(trial.id), **trial.params, "yield": 2.0}
+    with pytest.raises(TableError, match="row 0: trial 0 is pending"):
+        study.attach([row])
+    study.abandon(trial)
+    assert [each.id for each in study.attach([row])] == [1]
+
+
+def test_values_in_a_sheet_from_before_or_after_a_correction_are_known(folder, capsys):
+    """In the sign of the user, whichever values the strategy sees."""
+    study = bx.Study("lab.db", RandomSearch(SPACE, seed=1), minimize=True)
+    shown(capsys, "ask", "lab.db", "-n", "2", "--csv", "sheet.csv")
+    head, first, second = (folder / "sheet.csv").read_text("utf-8-sig").splitlines()
+    study.tell(0, 12.5)
+    study.correct(0, 13.0)
+    for value, told in ((12.5, "9"), (13, "9"), (14, None)):
+        rows = f"{head}\n{first}{value}\n{second}{told or ''}\n"
+        (folder / "sheet.csv").write_text(rows, encoding="utf-8")
+        if told is None:
+            assert "trial 0 is told already, 13.0" in refused(capsys, "tell", "lab.db", "sheet.csv")
+        elif study.pending:
+            said = shown(capsys, "tell", "lab.db", "sheet.csv")
+            assert said == "told 1 trial: 1\ntold before: 1 trial: 0\n"
+    assert study.strategy.history.values == {0: -13.0, 1: -9.0}
+    assert study.to_pandas()["value"].tolist() == [13.0, 9.0]
+
+
+# --- digits that a spreadsheet shows --------------------------------------------------------------
+
+ASKED = {"temperature": 48.5, "catalyst": 0.00321, "amount": 412.7, "equivalents": 3}
+SHOWN = [
+    *(("catalyst", text, True) for text in ("3.2E-03", "0.00321", "0.0032")),
+    *(("catalyst", text, False) for text in ("0.004", "0.01", "0.1", "", "0.0", "0")),
+    *(("temperature", text, True) for text in ("48.50", "48.5", "49", "48")),
+    *(("temperature", text, False) for text in ("48.6", "50", "47", "48.60")),
+    *(("amount", text, True) for text in ("413", "4.1E+02", "412.7", "412.70")),
+    *(("amount", text, False) for text in ("4E+02", "412.6", "430")),
+    *(("equivalents", text, True) for text in ("3", "3.0")),
+    *(("equivalents", text, False) for text in ("4", "", "2")),
+]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    space = bx.Space(
+        temperature=bx.Real(20, 80, digits=1),
+        catalyst=bx.Real(1e-4, 1e-1, log=True),
+        amount=bx.Real(0, 1000),
+        equivalents=bx.Integer(1, 5),
+    )
+    return begun(tmp_path_factory.mktemp("asked") / "lab.db", space)
+
+
+@pytest.mark.parametrize(("name", "text", "is_taken"), SHOWN)
+def test_a_sheet_shows_rounded_settings(name, text, is_taken, study, folder, capsys):
+    space = study.strategy.domain
+    trial = study.ask(actions=space.point(ASKED)[None])
+    assert trial.params == ASKED
+    cells = {**{key: str(value) for key, value in ASKED.items()}, name: text}
+    sheet = f"trial,{','.join(cells)},yield\n{trial.id},{','.join(cells.values())},5\n"
+    (folder / "sheet.csv").write_text(sheet, encoding="utf-8")
+    place = study._journal.database.name
+    if is_taken:
+        assert shown(capsys, "tell", place, "sheet.csv") == f"told 1 trial: {trial.id}\n"
+    else:
+        said = refused(capsys, "tell", place, "sheet.csv")
+        assert f"line 2: {name} is" in said and f"asked was {ASKED[name]}" in said
+
+
+# --- points of a table ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_tables_are_predicted_as_their_points_are(minimize):
+    pandas = pytest.importorskip("pandas")
+    study = modelled(minimize)
+    study.attach([row | {"temperature": 20.0 + i} for i, row in enumerate(ROWS * 4)])
+    study.attach([ROWS[0] | {"temperature": 90.0}], outside=True)
+    pending = study.ask()
+    trials, frame = study.strategy.history.trials, study.to_pandas()
+    expected = study.predict(trials[:8])
+    sign = -1.0 if minimize else 1.0
+    X = torch.stack([trial.x for trial in trials[:8]])
+    assert_close(expected.mean, sign * study.strategy.predict(X).mean)
+    assert frame["predicted mean"][9] == pytest.approx(
+        sign * study.strategy.history.trials[9].info["mean"]
+    )
+    with pytest.warns(OutsideDomainWarning, match=r"1 of 10 points .* rows \[8\], counted from 0"):
+        found = study.predict(frame)
+    assert_close(found.mean[:8], expected.mean)
+    assert_close(found.quantiles[9:], study.predict(pending).quantiles)
+    rows = frame.iloc[:8][["solvent", "equivalents", "catalyst"]]
+    headed = rows.assign(**{"temperature [°C]": frame["temperature"][:8]})
+    for table in (headed, headed.to_dict("records")):
+        assert_close(study.predict(table).mean, expected.mean)
+    assert_close(study.predict(trials[4].params).mean, expected.mean[4:5])
+    with pytest.raises(TableError, match="row 1: solvent is empty"):
+        study.predict([trials[0].params, trials[1].params | {"solvent": None}])
+    with pytest.warns(TableWarning, match="not used: 'yields'"):
+        study.predict(pandas.DataFrame([trials[0].params | {"yields": 1.0}]))
+
+
+def test_rows_are_predicted_in_their_own_context_or_in_one():
+    pytest.importorskip("pandas")
+    study = modelled(context=bx.Space(humidity=bx.Real(0, 1)))
+    for i in range(6):
+        study.attach(
+            [ROWS[0] | {"temperature": 20.0 + i, "yield": float(i % 4), "humidity": i / 8}]
+        )
+    trials, frame = study.strategy.history.trials, study.to_pandas()
+    own, dry = study.predict(frame), study.predict(frame, context=[0.25])
+    assert_close(own.mean, study.predict(trials).mean)
+    assert_close(dry.mean, study.predict(trials, context=[0.25]).mean)
+    assert not torch.allclose(own.mean, dry.mean)
+    without = frame.drop(columns="humidity")
+    assert_close(study.predict(without, context=[0.25]).mean, dry.mean)
+    with pytest.raises(TableError, match="column humidity is missing"):
+        study.predict(without)
+
+
+def test_the_command_predicts_the_points_of_a_sheet_in_order(folder, capsys):
+    study = modelled(context=bx.Space(hour=bx.Real(0, 24)))
+    for i in range(4):
+        study.attach([ROWS[i % 2] | {"temperature": 20.0 + 9 * i, "hour": 3.0 * i}])
+    head = "hour,solvent,temperature,catalyst,equivalents,notes\n"
+    points = [
+        (3, "dmso", 25.5, 0.01, 2, "a"),
+        (21, "water", 70, 0.02, 5, "b"),
+        (3, "dmso", 99, 0.01, 2, ""),
+    ]
+    sheet = head + "".join(",".join(map(str, point)) + "\n" for point in points)
+    (folder / "points.csv").write_text(sheet, encoding="utf-8")
+    assert main(["predict", "lab.db", "points.csv", "--csv", "found.csv", "--decimal-comma"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "wrote found.csv with predictions at 3 points\n"
+    assert "points.csv: columns that are not used: 'notes'" in captured.err
+    assert "points.csv: 1 of 3 points lie outside" in captured.err
+    assert captured.err.rstrip().endswith(": line 4")  # as in the file
+    names, *rows = rows_of((folder / "found.csv").read_text("utf-8-sig"), ";")
+    columns = ["temperature [°C]", "catalyst", "equivalents", "solvent", "scale", "hour"]
+    bands = ["5 %", "95 %", "observed 5 %", "observed 95 %"]
+    assert names == [*columns, "mean", "std", *bands]
+    for row, (hour, solvent, temperature, catalyst, number, _) in zip(rows, points, strict=True):
+        settings = (temperature, catalyst, number, solvent, 3)
+        point = dict(zip(SPACE.parameters, settings, strict=True))
+        found = study.strategy.predict([point], context={"hour": hour}).numbers
+        cells = [float(cell.replace(",", ".")) for cell in row[6:]]
+        assert cells == pytest.approx([float(each[0]) for each in found.values()])
+        assert row[3] == solvent and float(row[0].replace(",", ".")) == temperature
+        assert float(row[5].replace(",", ".")) == hour and not math.isnan(cells[0])

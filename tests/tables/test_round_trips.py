@@ -1,0 +1,164 @@
+"""A table goes out, is saved by another program, and comes back as the same trials and values."""
+
+import csv
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+import botorch_ext as bx
+from botorch_ext.command_line import main
+from botorch_ext.exceptions import TableWarning
+from botorch_ext.strategies import RandomSearch
+from tests.tables.spaces import PRINTED, rows_of, spaces, text_of, values
+
+pytest.importorskip("sqlalchemy")
+pd = pytest.importorskip("pandas")
+
+# To make a failing example smaller takes minutes, since each has files of its own.
+settings.register_profile("tables", settings.get_profile("tests"), phases=[Phase.generate])
+AS_DRAWN = settings.get_profile("tables")
+
+# How a spreadsheet saves a sheet: separator, decimal comma, quotes, first line, encoding.
+SAVED = [
+    (",", False, csv.QUOTE_MINIMAL, "", "utf-8"),
+    (",", False, csv.QUOTE_ALL, "\r\n \n", "utf-8-sig"),
+    (";", True, csv.QUOTE_MINIMAL, "", "utf-8"),
+    (";", False, csv.QUOTE_ALL, "\v\n", "utf-16"),
+    ("\t", True, csv.QUOTE_MINIMAL, "", "utf-16"),
+    ("|", True, csv.QUOTE_MINIMAL, "sep=|\r\n", "utf-8"),
+]
+
+
+def saved(path, rows, how):
+    """Writes rows as a spreadsheet does, with an empty row and an empty column."""
+    delimiter, _, quoting, first, encoding = how
+    rows = [[*row, ""] for row in (*rows, [""] * len(rows[0]))]
+    text = first + text_of(rows, delimiter, quoting)
+    path.write_bytes(text.encode(encoding))
+
+
+def in_style(number, has_comma):
+    """A number as it is written with a decimal point or a decimal comma."""
+    return number.replace(".", ",") if has_comma else number
+
+
+@settings(AS_DRAWN, max_examples=20)
+@given(
+    space=spaces(),
+    numbers=st.lists(values(), min_size=3, max_size=3),
+    how=st.sampled_from(SAVED),
+    asks_with_comma=st.booleans(),
+    minimize=st.booleans(),
+)
+def test_a_sheet_is_asked_filled_in_saved_and_told(space, numbers, how, asks_with_comma, minimize):
+    with TemporaryDirectory() as folder:
+        place, sheet = f"{folder}/lab.db", Path(folder) / "sheet.csv"
+        study = bx.Study(
+            place, RandomSearch(space, seed=1), minimize=minimize, objective="result", unit="%"
+        )
+        options = ["--decimal-comma"] if asks_with_comma else []
+        assert main(["ask", place, "-n", "3", "--csv", str(sheet), *options]) == 0
+        trials = study.strategy.history.trials
+        written = sheet.read_bytes().decode("utf-8-sig")
+        head, *rows = rows_of(written, ";" if asks_with_comma else ",")
+        assert head[0] == "trial" and head[-1] == "result [%]" and len(rows) == 3
+        for row, trial in zip(rows, trials, strict=True):
+            assert row[0] == str(trial.id)
+            for cell, (name, value) in zip(row[1:-1], trial.params.items(), strict=True):
+                is_number = isinstance(value, int | float) and not isinstance(value, bool)
+                read = float(cell.replace(",", ".")) if is_number else cell
+                assert read == value or cell.removeprefix("'") == str(value), name
+        is_choice = [isinstance(each, bx.Choice) for each in space.parameters.values()]
+        texts = [False, *is_choice, False]
+        for row, number in zip(rows, numbers, strict=True):
+            row[-1] = repr(number)
+            row[:] = [
+                cell if fixed else in_style(cell.replace(",", "."), how[1])
+                for cell, fixed in zip(row, texts, strict=True)
+            ]
+        Random(1).shuffle(rows)
+        saved(sheet, [head, *rows], how)
+        assert main(["tell", place, str(sheet)]) == 0
+        sign = -1.0 if minimize else 1.0
+        assert study.strategy.history.values == {i: sign * n for i, n in enumerate(numbers)}
+
+
+@settings(AS_DRAWN, max_examples=12)
+@given(
+    space=spaces(PRINTED),
+    numbers=st.lists(values(), min_size=4, max_size=4, unique=True),
+    minimize=st.booleans(),
+    how=st.sampled_from(SAVED[:2]),
+)
+def test_all_trials_of_a_study_are_results_of_another(space, numbers, minimize, how):
+    with TemporaryDirectory() as folder:
+        options = {"minimize": minimize, "objective": "result"}
+        study = bx.Study(f"{folder}/lab.db", RandomSearch(space, seed=1), **options)
+        trials = study.ask(5)
+        for trial, number in zip(trials[:3], numbers, strict=False):
+            study.tell(trial, number)
+        study.correct(trials[1], numbers[3])
+        study.abandon(trials[3], failed=True)
+        expected = [(trials[0], numbers[0]), (trials[1], numbers[3]), (trials[2], numbers[2])]
+        sheet = Path(folder) / "all.csv"
+        assert main(["trials", f"{folder}/lab.db", "--csv", "-o", str(sheet)]) == 0
+        saved(sheet, rows_of(sheet.read_text("utf-8-sig")), how)
+        frame = study.to_pandas()
+        frame.to_csv(f"{folder}/frame.csv")  # with its index
+        tables = {"a": sheet, "b": Path(folder) / "frame.csv", "c": frame}
+        for name, table in tables.items():
+            other = bx.Study(f"{folder}/{name}.db", RandomSearch(space, seed=2), **options)
+            if isinstance(table, Path):
+                assert main(["attach", f"{folder}/{name}.db", str(table)]) == 0
+            else:
+                with pytest.warns(TableWarning, match="left out: row 3; row 4 .*counted from 0"):
+                    other.attach(table)
+            history, sign = other.strategy.history, -1.0 if minimize else 1.0
+            found = [(each.params, sign * history.values[each.id]) for each in history.trials]
+            assert found == [(trial.params, value) for trial, value in expected]
+            assert history.attached == [0, 1, 2]
+            again = other.to_pandas()
+            assert again["result"].tolist() == [value for _, value in expected]
+            assert list(again["state"]) == ["attached"] * 3
+
+
+def test_contexts_and_conditions_and_numbered_columns_go_round(tmp_path):
+    tree = bx.Space(
+        model=bx.Choice(["linear", "forest"]),
+        depth=bx.Integer(1, 9),
+        conditions={"depth": ("model", ["forest"])},
+    )
+    humid, box = bx.Space({"humidity, in %": bx.Real(0, 1)}), bx.Box([(0, 1), (2, 9)], integer=[1])
+    for number, (space, contexts) in enumerate(((tree, None), (tree, humid), (box, 2))):
+        first, second = (tmp_path / f"{kind}{number}.db" for kind in ("first", "second"))
+        given = None if contexts is None else [0.25, 0.5][: 1 if contexts is humid else 2]
+        studies = [
+            bx.Study(place, RandomSearch(space, seed=1, context_domain=contexts))
+            for place in (first, second)
+        ]
+        trials, sheet = studies[0].ask(6, context=given), tmp_path / "all.csv"
+        studies[0].tell_all({trial.id: 0.5 * trial.id for trial in trials})
+        assert main(["trials", str(first), "--csv", "-o", str(sheet)]) == 0
+        frame = studies[0].to_pandas()
+        assert main(["attach", str(second), str(sheet)]) == 0
+        history = studies[1].strategy.history
+        assert [t.point.tolist() for t in history.trials] == [t.point.tolist() for t in trials]
+        assert [t.params for t in history.trials] == [t.params for t in trials]
+        assert history.values == {trial.id: 0.5 * trial.id for trial in trials}
+        if contexts is not None:
+            heads = ["humidity, in %"] if contexts is humid else ["context0", "context1"]
+            assert frame[heads].to_numpy().tolist() == [given] * 6
+
+
+def test_the_frame_of_a_run_is_attached(tmp_path):
+    space = bx.Space(time=bx.Real(1, 9), kind=bx.Choice(["a", "b"]))
+    result = bx.run(RandomSearch(space), lambda params: params["time"], 4, progress=False)
+    frame = result.to_pandas()
+    assert list(frame) == ["trial", "time", "kind", "value"]
+    assert frame["time"].tolist() == frame["value"].tolist() == result.Y.tolist()
+    study = bx.Study(tmp_path / "lab.db", RandomSearch(space, seed=2))
+    assert [trial.params for trial in study.attach(frame)] == list(result.params)
