@@ -1,30 +1,30 @@
 """The picture of certificates holds what the strategy recorded."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from botorch_ext import delays, simulate
+from botorch_ext import algorithms, delays, domains, problems, simulate
 from botorch_ext.plotting import plot_certificate
-from tests.strategies.fixed_design.certified_sessions import make
-from tests.strategies.fixed_design.phased_sessions import rkhs
-from tests.strategies.sessions import finite
+from tests.helpers import drawn, rbf
+
+CANDIDATES = domains.FiniteSet(drawn(54, 2, low=2.0, high=5.0))
 
 
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
+def make(**options):
+    return algorithms.certified_bucb(
+        CANDIDATES, rbf(0.9, 0.5), noise_variance=0.02, width=1.0, horizon=80, **options
+    )
 
 
 def study():
-    problem = rkhs(finite())
-    strategy = make(problem.domain, 80, width=1.0, buy="always", share=0.25, num_initial=4)
+    problem = problems.RKHSFunction.random(CANDIDATES, rbf(0.9, 0.5), 1.5, noise_std=0.1)
+    strategy = make(buy="always", share=0.25, num_initial=4)
     return simulate(strategy, problem, 70, delay=delays.Poisson(3.0), seed=1)
 
 
 def test_the_line_is_the_certificate_and_the_shades_are_the_phases():
     trace = study()
+    assert len(plot_certificate(trace.strategy).collections) == 0
     infos = [trial.info for trial in trace.strategy.history.trials]
     ax = plot_certificate(trace.strategy, regret=trace.regret)
     lines = {line.get_label(): line for line in ax.get_lines()}
@@ -50,13 +50,8 @@ def test_the_line_is_the_certificate_and_the_shades_are_the_phases():
     assert borders == [i + 0.5 for i in range(1, 70) if rounds[i] != rounds[i - 1]]
 
 
-def test_without_a_regret_there_are_no_points():
-    trace = study()
-    assert len(plot_certificate(trace.strategy).collections) == 0
-
-
 def test_what_cannot_be_drawn_is_refused():
     with pytest.raises(ValueError, match="strategy must have asked something, got no trial"):
-        plot_certificate(make(finite(), 20, width=1.0))
+        plot_certificate(make())
     with pytest.raises(ValueError, match=r"regret must have 70 entries, got \(3,\)"):
         plot_certificate(study().strategy, regret=[0.1, 0.2, 0.3])

@@ -4,7 +4,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from gpytorch.kernels import RBFKernel
 from matplotlib.collections import PathCollection, QuadMesh
 
 import botorch_ext as bx
@@ -14,26 +13,13 @@ from botorch_ext.plotting import plot_action_map, plot_action_map_1d
 from botorch_ext.problems import ContextualRKHSFunction
 from botorch_ext.strategies import OptimisticStrategy
 from botorch_ext.strategies.random_search import RandomSearch
-from tests.helpers import tolerance
-from tests.strategies.sessions import RowsInTurn
+from tests.helpers import rbf, tolerance
 
 CLOSE = tolerance(torch.float64)
 ARMS = bx.FiniteSet([[2.0, -6.4], [2.3, -6.9], [3.1, -6.2], [4.0, -7.0], [4.8, -6.6]])
 HOURS = torch.tensor([[10.0], [12.5], [17.0], [23.0]], dtype=torch.float64)
 DAY = bx.Box([[8.0], [24.0]])
 LINE = bx.Box([[2.0], [5.0]])
-
-
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
-
-
-def rbf(lengthscale):
-    kernel = RBFKernel().double()
-    kernel.lengthscale = lengthscale
-    return kernel
 
 
 def kernel(dim=2):
@@ -184,17 +170,6 @@ def test_the_range_of_contexts():
     assert legend(ax) == ["highest posterior mean"]
 
 
-def test_axes_that_are_given_are_used_and_drawing_changes_nothing():
-    strategy, problem = study()
-    on_line, _ = study(LINE, num=2)
-    _, (left, right) = plt.subplots(1, 2)
-    before = len(strategy.events), strategy.report()
-    assert plot_action_map(strategy, HOURS, left, truth=problem) is left
-    assert plot_action_map_1d(on_line, right, num_points=5) is right
-    assert len(plt.get_fignums()) == 1
-    assert (len(strategy.events), strategy.report()) == before
-
-
 def test_what_cannot_be_drawn_is_refused():
     strategy, _ = study(num=2)
     on_line, _ = study(LINE, num=1)
@@ -202,7 +177,6 @@ def test_what_cannot_be_drawn_is_refused():
     for other, kind in (
         (without, "OptimisticStrategy without contexts"),
         (RandomSearch(ARMS, context_domain=1), "RandomSearch"),
-        (RowsInTurn(ARMS), "RowsInTurn"),
     ):
         with pytest.raises(ValueError, match=f"strategy must be one that plays .* got a {kind}$"):
             plot_action_map(other, HOURS)

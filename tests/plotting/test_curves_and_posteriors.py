@@ -2,7 +2,6 @@ import subprocess
 import sys
 import warnings
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
@@ -24,17 +23,9 @@ from botorch_ext.plotting import (
 )
 from tests.helpers import tolerance
 
-mpl.use("Agg")
-
 LINE = Box([[2.0], [5.0]])
 PLANE = Box([[2.0, -7.0], [5.0, -6.2]])
 CLOSE = tolerance(torch.float64)
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def gp(box: Box, num: int, lengthscale: list[float]) -> tuple[SingleTaskGP, Tensor, Tensor]:
@@ -230,16 +221,7 @@ def test_heat_map_with_hardly_any_points(num: int) -> None:
     assert len(scatters) == num
 
 
-def test_nothing_is_opened_where_axes_are_given() -> None:
-    model, X, Y = gp(PLANE, 15, [0.5, 0.2])
-    _, (left, right) = plt.subplots(1, 2)
-    current = plt.gca()
-    assert plot_posterior_1d(model, PLANE, 2.0, X, Y, left, slice_at=[3.0, -6.5]) is left
-    assert plot_posterior_2d(model, PLANE, X, right, num_points=8) is right
-    assert plt.gca() is current
-    assert len(plt.get_fignums()) == 1
-
-
+@pytest.mark.slow
 def test_the_module_imports_without_matplotlib_and_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None; import botorch_ext.plotting as plotting\n"

@@ -14,12 +14,6 @@ from botorch_ext.plotting import (
 )
 
 
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
-
-
 def lines(ax):
     return {line.get_label(): line for line in ax.lines}
 
@@ -109,14 +103,6 @@ def test_the_slope_is_fitted_from_where_one_wants():
     assert legend(ax) == ["late: 0.50 [0.50, 0.50]"]
     (fitted,) = (line for line in ax.lines if line.get_linestyle() == "-")
     assert fitted.get_xdata().tolist() == [100.0, 1000.0, 10000.0]
-
-
-def test_axes_that_are_given_are_used():
-    _, (first, second, third) = plt.subplots(1, 3)
-    assert plot_consistency(1.5, 2.0, first) is first
-    assert plot_instance_exponents(2.0, 1, second) is second
-    assert plot_regret_slopes({"a": ([1, 2], [1.0, 2.0])}, third) is third
-    assert len(plt.get_fignums()) == 1
 
 
 def test_what_cannot_be_drawn_is_refused():

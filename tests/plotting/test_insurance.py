@@ -5,9 +5,6 @@ import pytest
 from botorch_ext import algorithms, problems
 from botorch_ext.plotting import plot_insurance
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-
 
 def studied(steps=30):
     problem = problems.lock_out()

@@ -1,19 +1,15 @@
 """Pictures of predictions: what is drawn is what the study predicts."""
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
-from gpytorch.kernels import RBFKernel
-from matplotlib import pyplot as plt
 from matplotlib.collections import FillBetweenPolyCollection
 
 import botorch_ext as bx
 from botorch_ext.plotting import plot_importance, plot_regret, plot_slices
 from botorch_ext.predictions import Importance
 from botorch_ext.problems import RKHSFunction
-
-mpl.use("Agg")
+from tests.helpers import rbf
 
 BOX = bx.Box(
     [(2.0, 5.0), (1e-3, 1e1), (1, 4), (0, 7)],
@@ -24,21 +20,13 @@ BOX = bx.Box(
 )
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 def _cost(x):
     return float((x[0] - 3) ** 2 + x[1].log() + 0.1 * x[2] + 0.2 * (x[3] == 3))
 
 
 @pytest.fixture(params=[False, True], ids=["maximise", "minimise"])
 def study(request, tmp_path):
-    kernel = RBFKernel().double()
-    kernel.lengthscale = 2.0
-    strategy = bx.algorithms.gp_bucb(BOX, kernel, noise_variance=0.04, width=2.0)
+    strategy = bx.algorithms.gp_bucb(BOX, rbf(2.0), noise_variance=0.04, width=2.0)
     strategy.expect(bx.exceptions.PriorScaleWarning)
     study = bx.Study(tmp_path / "lab.db", strategy, name="lab", minimize=request.param)
     for x in BOX.sample(7, seed=2):
@@ -94,7 +82,10 @@ def test_slices_through_another_point_and_what_is_refused(study):
 def test_slices_of_a_space_have_its_units_and_the_values_of_its_choices():
     space = bx.Space(dose=bx.Real(0, 20, unit="mg"), solvent=bx.Choice(["water", None, 2.5]))
     X = space.sample(6, seed=0)
-    dose, solvent = plot_slices(bx.algorithms.integrated_ei(space, initial=(X, X[:, 0])))
+    strategy = bx.algorithms.gp_bucb(
+        space, rbf(8.0, 1.0), noise_variance=0.04, width=2.0, initial=(X, X[:, 0])
+    )
+    dose, solvent = plot_slices(strategy)
     assert (dose.get_xlabel(), solvent.get_xlabel()) == ("dose (mg)", "solvent")
     labels = [label.get_text() for label in solvent.get_xticklabels()]
     values = [
@@ -115,19 +106,19 @@ def test_importance_is_drawn_with_the_most_important_on_top(study):
     assert plot_importance(study).get_xlabel().startswith("share of the variance")
 
 
-def test_regret_of_a_study_is_what_its_own_trials_lack_of_the_best_value_inside(study):
-    with pytest.raises(
-        ValueError, match="curves\\['lab'\\] must have a trial that was asked and told"
-    ):
+@pytest.mark.parametrize("minimize", [False, True])
+def test_regret_of_a_study_is_what_its_own_trials_lack_of_the_best_value_inside(minimize, tmp_path):
+    strategy = bx.strategies.RandomSearch(BOX, seed=2)
+    study = bx.Study(tmp_path / "lab.db", strategy, name="lab", minimize=minimize)
+    with pytest.raises(ValueError, match=r"curves\['lab'\] must have a trial that was asked"):
         plot_regret(study)
-    sign = -1.0 if study.minimize else 1.0
+    sign = -1.0 if minimize else 1.0
     study.attach([9.0, 1.0, 2.0, 3.0], sign * 1e6, outside=True)
     trials = study.ask(3)
     for trial in trials[::-1]:
         study.tell(trial, _cost(trial.x))
     values = np.array([_cost(trial.x) for trial in trials[::-1]])
-    for start in (values[0], sign * 100.0):
-        study.attach(BOX.sample(1, seed=8)[0], start)
+    study.attach(BOX.sample(1, seed=8)[0], sign * 100.0)
     (line,) = plot_regret(study, cumulative=False).lines
     lack = 100.0 - sign * values
     assert line.get_label() == "lab"
@@ -140,11 +131,27 @@ def test_regret_of_a_trace_and_of_a_result():
     box = bx.Box([(2.0, 5.0)])
     result = bx.run(bx.strategies.RandomSearch(box), lambda x: float(x[0]), num_trials=4)
     (line,) = plot_regret(result, cumulative=False).lines
-    assert np.allclose(line.get_ydata(), result.Y.max() - result.Y)
+    line_of_result = line.get_ydata()
+    assert np.allclose(line_of_result, result.Y.max() - result.Y)
     assert line.get_label() == "RandomSearch"
     domain = bx.FiniteSet(box.sample(9, seed=0))
-    problem = RKHSFunction.random(domain, RBFKernel().double(), norm=1.5, num_centers=3)
+    problem = RKHSFunction.random(domain, rbf(0.7), norm=1.5, num_centers=3)
     trace = bx.simulate(bx.strategies.RandomSearch(domain), problem, 6)
     (line,) = plot_regret(trace, cumulative=False).lines
     assert np.allclose(line.get_ydata(), trace.regret)
     assert float(trace.regret.min()) >= 0
+    # A list of them is one method: the mean with the band of its seeds.
+    again = bx.simulate(bx.strategies.RandomSearch(domain, seed=1), problem, 6)
+    ax = plot_regret({"EI": [trace, again], "one": trace})
+    sums = np.cumsum([trace.regret.numpy(), again.regret.numpy()], axis=1)
+    assert np.allclose(ax.lines[0].get_ydata(), sums.mean(axis=0))
+    assert np.allclose(ax.lines[1].get_ydata(), sums[0])
+    (band,) = ax.collections  # of two seeds; one seed has none
+    error = np.abs(sums[0] - sums[1])[-1] / 2
+    assert np.isclose(band.get_datalim(ax.transData).ymax, sums.mean(axis=0)[-1] + error)
+    mixed = plot_regret(
+        {"a": [result, result.strategy], "b": [list(range(4))] * 2}, cumulative=False
+    )
+    assert np.allclose(mixed.lines[0].get_ydata(), line_of_result)
+    with pytest.raises(ValueError, match=r"curves\['EI'\] must have equally many evaluations"):
+        plot_regret({"EI": [trace, result]})

@@ -19,12 +19,6 @@ PLANE = bx.Box([[2.0, -7.0], [3.0, -6.4]])
 KEPT, DROPPED, CURRENT = (to_rgba(PALETTE[i]) for i in (2, 1, 5))
 
 
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
-
-
 def played(box, horizon, **options):
     kernel = MaternKernel(nu=1.5, ard_num_dims=box.dim).double()
     kernel.lengthscale = torch.tensor([0.4, 0.3][: box.dim], dtype=torch.float64)
@@ -166,15 +160,6 @@ def test_before_anything_is_told_there_is_one_cell():
         )
         ax = plot_tree(strategy)
         assert all(len(each.get_paths()) == 1 for each in polygons(ax))
-
-
-def test_panels_share_a_figure(line, plane):
-    figure, (left, right) = plt.subplots(1, 2, figsize=(14, 6), layout="constrained")
-    assert plot_tree(line[0], left, problem=line[1]) is left
-    assert plot_tree(plane[0], right, problem=plane[1]) is right
-    figure.canvas.draw()  # a layout that fails warns
-    assert not left.get_tightbbox().overlaps(right.get_tightbbox())
-    assert len(plt.get_fignums()) == 1
 
 
 def test_what_cannot_be_drawn_is_refused(line, plane):

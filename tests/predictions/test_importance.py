@@ -4,11 +4,11 @@ import math
 
 import pytest
 import torch
-from gpytorch.kernels import RBFKernel
 from torch.testing import assert_close
 
 import botorch_ext as bx
-from botorch_ext.predictions.importance import sobol_indices
+from botorch_ext.predictions.importance import Importance, sobol_indices
+from tests.helpers import rbf
 
 # Of 4,096 scrambled Sobol points.
 _ERROR = 0.02
@@ -69,7 +69,7 @@ class _Linear(torch.nn.Module):
 
 def _of_mean(box, mean, **options):
     """The importance by a model whose posterior mean is its prior mean."""
-    model = bx.KernelGP(RBFKernel().double(), 0.04, mean=mean)
+    model = bx.KernelGP(rbf(0.7), 0.04, mean=mean)
     return bx.OptimisticStrategy(box, model, 2.0, num_initial=4).importance(**options)
 
 
@@ -115,7 +115,7 @@ def test_a_context_is_held_fixed():
         def forward(self, X):
             return X[..., 0] + 3 * X[..., 1] * X[..., 2]
 
-    model = bx.KernelGP(RBFKernel().double(), 0.04, mean=Product())
+    model = bx.KernelGP(rbf(0.7), 0.04, mean=Product())
     strategy = bx.OptimisticStrategy(box, model, 2.0, context_domain=bx.Box([(0.0, 1.0)]))
     assert_close(strategy.importance([1.0]).total.tolist(), [0.1, 0.9], rtol=0, atol=_ERROR)
     assert_close(strategy.importance([0.0]).total.tolist(), [1.0, 0.0], rtol=0, atol=_ERROR)
@@ -127,16 +127,25 @@ def test_the_default_finds_what_matters():
     """By the mean over all particles, in units of the observations."""
     box = bx.Box([(2.0, 5.0), (-3.0, -1.0)])
     strategy = bx.algorithms.integrated_ei(box, seed=0)
-    for _ in range(20):
-        trial = strategy.ask()
-        strategy.tell(trial, float(3 * trial.x[0] + 0.1 * trial.x[1]))
-    found = strategy.importance(num_samples=512)
+    for x in box.sample(20, seed=2):
+        strategy.attach(x, float(3 * x[0] + 0.1 * x[1]))
+    found = strategy.importance(num_samples=256)
     U = box.sample(4096, seed=9)
     std = strategy.posterior.mean(U).std()
     assert abs(found.std / float(std) - 1) < 0.05
     assert float(found.first_order[0]) > 0.97 and float(found.total[1]) < 0.03
     table = pytest.importorskip("pandas") and found.to_pandas()
     assert table["parameter"].tolist() == ["x0", "x1"]
+
+
+def test_no_share_below_0_is_shown():
+    """Estimates may be below; the table and its text show none."""
+    below = torch.tensor([-0.005, 0.9], dtype=torch.float64)
+    found = Importance(("a", "b"), below, below.abs() + torch.tensor([-0.01, 0.0]), 1.0)
+    assert "-" not in repr(found)
+    table = pytest.importorskip("pandas") and found.to_pandas()
+    assert table["first_order"].tolist() == [0.9, 0.0] and table["total"].tolist() == [0.9, 0.0]
+    assert found.first_order.tolist() == below.tolist()  # the estimate itself
 
 
 def test_a_finite_set_is_refused():

@@ -6,7 +6,6 @@ import sys
 import pytest
 import torch
 from botorch.models.transforms import Log, Standardize
-from gpytorch.kernels import RBFKernel
 from scipy.optimize import brentq
 from torch.testing import assert_close
 
@@ -19,25 +18,16 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.strategies import LengthscaleBalancing, RandomSearch
 from botorch_ext.testing.states import state
-from tests.helpers import tolerance
-from tests.laws.registry import METHODS, QUICK, entry_of
-from tests.laws.shared_sessions import quietly
+from tests.helpers import rbf, tolerance
 from tests.oracles.posterior import dense_posterior
-from tests.predictions.particles import BOX, dense_parts, height, played, standardised
-from tests.strategies.test_state import in_the_middle
+from tests.predictions.particles import BOX, dense_parts, height, hill, played, standardised
 
 X = BOX.sample(6, seed=3)
 LEVELS = (0.05, 0.3, 0.95)
 
 
-def rbf(lengthscale=0.8):
-    kernel = RBFKernel().double()
-    kernel.lengthscale = lengthscale
-    return kernel
-
-
 def ucb(domain=BOX, **options):
-    return bx.algorithms.gp_ucb(domain, rbf(), noise_variance=0.04, width=2.0, **options)
+    return bx.algorithms.gp_ucb(domain, rbf(0.8), noise_variance=0.04, width=2.0, **options)
 
 
 def _normal_cdf(z):
@@ -52,8 +42,7 @@ def test_quantiles_of_the_default_are_those_of_its_mixture(exponent):
     """P(f < q) = level, by dense algebra for each particle, with squeezed and with bent results."""
 
     def f(x):
-        h = height(x)
-        return h if exponent == 1 else -((4 - h).abs() ** exponent)
+        return hill(x) if exponent == 1 else -((4 - height(x)).abs() ** exponent)
 
     strategy = played(bx.algorithms.integrated_ei(BOX, seed=1), 16, f)
     outcomes = strategy.posterior.outcomes
@@ -96,7 +85,7 @@ def test_points_outside_are_predicted_with_a_warning_that_names_their_rows():
             found = strategy.predict(points)
         if isinstance(strategy, bx.OptimisticStrategy):
             told, y = strategy.evaluated()
-            mean = dense_posterior(rbf(), told, y, points, 0.04)[0]
+            mean = dense_posterior(rbf(0.8), told, y, points, 0.04)[0]
         else:
             means = torch.stack([mean for mean, _, _ in dense_parts(strategy, points)])
             mean, _ = strategy.posterior.outcomes.restored(means.mean(dim=0))
@@ -106,7 +95,7 @@ def test_points_outside_are_predicted_with_a_warning_that_names_their_rows():
             with pytest.warns(OutsideDomainWarning, match="1 of 1"):
                 assert_close(strategy.predict(given).x, points[2:3])
     among_points = ucb(bx.FiniteSet(BOX.sample(40, seed=1)))
-    by_draws = bx.algorithms.thompson_sampling(BOX, rbf(), noise_variance=0.04)
+    by_draws = bx.algorithms.thompson_sampling(BOX, rbf(0.8), noise_variance=0.04)
     for strategy in (played(among_points, 3), played(by_draws, 3)):
         with pytest.raises(OutsideDomainError):
             strategy.predict(points)
@@ -123,7 +112,7 @@ def test_one_gp_predicts_its_normal_distribution_of_told_data_alone(domain, pend
     strategy.abandon(strategy.ask(), failed=True)
     points = domain.sample(6, seed=3)
     told, y = strategy.evaluated()
-    mean, covariance = dense_posterior(rbf(), told, y, points, 0.04)
+    mean, covariance = dense_posterior(rbf(0.8), told, y, points, 0.04)
     std = covariance.diagonal().clamp_min(0).sqrt()
     found = strategy.predict(points, levels=LEVELS)
     z = torch.special.ndtri(torch.tensor(LEVELS, dtype=torch.float64))
@@ -170,13 +159,13 @@ def test_a_model_with_an_outcome_transform_is_carried_back_exactly():
     """Quantiles of the logarithm become quantiles of the value."""
     X0 = BOX.sample(9, seed=5)
     Y0 = height(X0).sub(3).div(8).exp()
-    plain, log = bx.KernelGP(rbf(), 0.04), bx.KernelGP(rbf(), 0.04)
+    plain, log = bx.KernelGP(rbf(0.8), 0.04), bx.KernelGP(rbf(0.8), 0.04)
     log.outcome_transform = Log()
     plain.add(X0, Y0.log())
     log.add(X0, Y0)
     kept = [bx.OptimisticStrategy(BOX, model, 2.0).predict(X) for model in (plain, log)]
     assert_close(kept[1].quantiles, kept[0].quantiles.exp(), **tolerance(torch.float64))
-    standard = bx.KernelGP(rbf(), 0.04)
+    standard = bx.KernelGP(rbf(0.8), 0.04)
     standard.outcome_transform = Standardize(m=1).double()
     standard.outcome_transform(Y0[:, None])
     standard.outcome_transform.eval()
@@ -187,7 +176,7 @@ def test_a_model_with_an_outcome_transform_is_carried_back_exactly():
     assert_close(found.std, std, rtol=1e-6, atol=1e-7)
 
 
-@quietly
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
 def test_standardised_outputs_come_back():
     models = bx.CandidateModels.lengthscales(rbf(1.0), [0.8], 0.04)
     width = bx.widths.SelfNormalized(rkhs_bound=2.0, noise_std=0.2, delta=0.1)
@@ -199,45 +188,70 @@ def test_standardised_outputs_come_back():
 # --- every method ---------------------------------------------------------------------------------
 
 
-WITHOUT_MODEL = ("random", "regret_balancing")
-SLOW = [name for name in METHODS if entry_of(name).scenario.is_box and name not in QUICK]
+CANDIDATES = bx.FiniteSet(BOX.sample(40, seed=1))
+NUMBERS = {"noise_variance": 0.04, "width": 2.0}
 
 
-@quietly
-@pytest.mark.parametrize(
-    "method",
-    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in METHODS],
-)
-def test_every_method_predicts_or_says_that_it_cannot(method):
+def models():
+    return bx.CandidateModels.lengthscales(rbf(1.0), (0.4, 1.2), 0.04)
+
+
+# The methods of each kind of model; the last two have none.
+METHODS = {
+    "gp_ucb": lambda: bx.algorithms.gp_ucb(CANDIDATES, rbf(0.8), **NUMBERS),
+    "gp_bucb": lambda: bx.algorithms.gp_bucb(BOX, rbf(0.8), **NUMBERS),
+    "mle_ucb": lambda: bx.algorithms.mle_ucb(CANDIDATES, models(), width=2.0),
+    "he_gp_ucb": lambda: bx.algorithms.he_gp_ucb(CANDIDATES, models(), noise_std=0.2, width=1.0),
+    "thompson": lambda: bx.algorithms.thompson_sampling(CANDIDATES, rbf(0.8), noise_variance=0.04),
+    "bpe": lambda: bx.algorithms.bpe(
+        CANDIDATES, rbf(0.8), noise_variance=0.04, width=2.0, horizon=40
+    ),
+    "insured_ucb": lambda: bx.algorithms.insured_ucb(
+        CANDIDATES, rbf(0.8), noise_variance=0.04, noise_std=0.2, rkhs_bound=3.0
+    ),
+    "credible": lambda: bx.algorithms.credible_ucb(CANDIDATES, models(), width=2.0),
+    "random": lambda: RandomSearch(CANDIDATES),
+    "balancing": lambda: bx.algorithms.regret_balancing(
+        *(CANDIDATES, rbf(0.8)),
+        misspecifications=[0.1, 0.3],
+        noise_variance=0.04,
+        rkhs_bound=3.0,
+        noise_std=0.2,
+        horizon=20,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
+@pytest.mark.parametrize("method", METHODS)
+def test_every_kind_of_method_predicts_or_says_that_it_cannot(method):
     """And whatever is predicted changes nothing that shows."""
-    session = in_the_middle(entry_of(method))
-    strategy, before = session.strategy, state(session.strategy)
-    context = strategy.history.trials[next(iter(strategy.history.values))].context
-    points = strategy.domain.sample(3, seed=4)
-    if method in WITHOUT_MODEL:
+    strategy = METHODS[method]()
+    for _ in range(5):
+        trial = strategy.ask()
+        strategy.tell(trial, float((height(trial.x) / 10).sigmoid()))
+    points, before = strategy.domain.sample(3, seed=4), state(strategy)
+    if method in ("random", "balancing"):
         with pytest.raises(NoModelError, match="has no model"):
-            strategy.predict(points, context=context)
+            strategy.predict(points)
         return
-    found = strategy.predict(points, context=context)
-    assert state(strategy) == before
+    found = strategy.predict(points)
     assert len(found) == 3 and bool((found.std > 0).all())
-    assert bool((found.quantiles[:, 0] < found.quantiles[:, 1]).all())
+    assert bool((found.quantiles[:, 0] < found.mean).all())
+    assert bool((found.mean < found.quantiles[:, 1]).all())
     assert bool((found.observation_quantiles[:, 0] < found.quantiles[:, 0]).all())
     trial = strategy.history.trials[-1]
-    again = strategy.predict(trial.x, context=context)
-    assert_close(again.mean, strategy.predict([trial], context=context).mean)
-    recommended = strategy.recommended(context)
-    assert 0 <= recommended.probability <= 1
+    assert_close(strategy.predict(trial.x).mean, strategy.predict([trial]).mean)
+    assert 0 <= strategy.recommended().probability <= 1
     assert state(strategy) == before
 
 
 def test_contexts_of_trials_are_their_own():
     box = bx.Box([(2.0, 5.0)])
     strategy = bx.algorithms.integrated_ei(box, seed=0, context_domain=[(0.0, 1.0)])
-    for i in range(12):
-        z = [(0.37 * i) % 1]
-        trial = strategy.ask(context=z)
-        strategy.tell(trial, -((float(trial.x) - 3 - z[0]) ** 2))
+    for i, x in enumerate(box.sample(12, seed=3)):
+        z = (0.37 * i) % 1
+        strategy.attach(x, -((float(x) - 3 - z) ** 2), [z])
     trials = strategy.history.trials[-3:]
     together = strategy.predict(list(trials))
     for row, trial in enumerate(trials):

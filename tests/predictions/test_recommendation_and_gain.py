@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from gpytorch.kernels import RBFKernel
 from torch.testing import assert_close
 
 import botorch_ext as bx
@@ -17,6 +16,7 @@ from botorch_ext.predictions.recommendation import recommendation
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.testing.sessions import question
 from botorch_ext.testing.states import state
+from tests.helpers import rbf
 from tests.predictions.particles import BOX, dense_parts, height, played, standardised
 
 # Joint draws of the library and of the oracle: their standard errors are under .006 standard
@@ -24,14 +24,8 @@ from tests.predictions.particles import BOX, dense_parts, height, played, standa
 _NUM_DRAWS = 200_000
 
 
-def rbf():
-    kernel = RBFKernel().double()
-    kernel.lengthscale = 0.8
-    return kernel
-
-
 def _gp(X, Y):
-    model = bx.KernelGP(rbf(), 0.04)
+    model = bx.KernelGP(rbf(0.8), 0.04)
     model.add(X, Y)
     return GPMixture.of([model])
 
@@ -102,12 +96,14 @@ def test_of_the_default_they_are_those_of_joint_draws():
     assert abs(gain.probability - (gains > 0).mean()) < 0.03
 
 
-@pytest.mark.parametrize("method", ["integrated_ei", "gp_ucb"])
+@pytest.mark.parametrize(
+    "method", [pytest.param("integrated_ei", marks=pytest.mark.slow), "gp_ucb"]
+)
 def test_the_batch_is_what_would_be_asked_and_is_not_asked(method):
     def made():
         if method == "integrated_ei":
             return played(bx.algorithms.integrated_ei(BOX, seed=1))
-        return played(bx.algorithms.gp_ucb(BOX, rbf(), noise_variance=0.04, width=2.0))
+        return played(bx.algorithms.gp_ucb(BOX, rbf(0.8), noise_variance=0.04, width=2.0))
 
     strategy, other = made(), made()
     before = state(strategy)
@@ -153,9 +149,9 @@ def test_in_a_context_actions_are_compared_there():
     """The best action is the context itself: at another one it is another action."""
     box = bx.Box([(2.0, 5.0)])
     strategy = bx.algorithms.integrated_ei(box, seed=0, context_domain=[(2.5, 4.5)])
-    for i in range(16):
-        trial = strategy.ask(context=[2.5 + (0.77 * i) % 2])
-        strategy.tell(trial, -float((trial.x - trial.context) ** 2))
+    for i, x in enumerate(box.sample(16, seed=3)):
+        z = 2.5 + (0.77 * i) % 2
+        strategy.attach(x, -float((x - z) ** 2), [z])
     for z in (2.8, 4.2):
         found = strategy.recommended([z])
         assert abs(float(found.x) - z) < 0.3
@@ -170,12 +166,12 @@ def test_what_is_refused():
     for strategy, error in (
         (RandomSearch(BOX), NoModelError),
         (bx.algorithms.integrated_ei(BOX), NoObservationsError),
-        (bx.algorithms.gp_ucb(BOX, rbf(), noise_variance=0.04, width=2.0), NoObservationsError),
+        (bx.algorithms.gp_ucb(BOX, rbf(0.8), noise_variance=0.04, width=2.0), NoObservationsError),
     ):
         for call in (strategy.recommended, strategy.expected_gain):
             with pytest.raises(error):
                 call()
         assert not strategy.events
-    strategy = played(bx.algorithms.gp_ucb(BOX, rbf(), noise_variance=0.04, width=2.0), 3)
+    strategy = played(bx.algorithms.gp_ucb(BOX, rbf(0.8), noise_variance=0.04, width=2.0), 3)
     with pytest.raises(ValueError, match="num must be at least 1"):
         strategy.expected_gain(0)

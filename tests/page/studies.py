@@ -1,18 +1,13 @@
-"""What the tests of the page of a study share: studies, and the page read as a browser does."""
+"""Studies of known numbers, and their pages read as a browser does."""
 
-import random
 import re
-import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
-from gpytorch.kernels import RBFKernel
-
-from benchmarks.studies.objectives import value_at
-from botorch_ext.command_line import main
-from botorch_ext.reports.model_numbers import ModelNumbers
+import botorch_ext as bx
 from botorch_ext.reports.overview import read_overview
-from botorch_ext.reports.pictures import pictures
+from botorch_ext.strategies import RandomSearch
 
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; "
@@ -21,6 +16,52 @@ POLICY = (
 LOADS = {"src", "href", "xlink:href", "action", "data", "poster", "srcset", "background"}
 HOSTILE = "</title></svg><script>alert('x')</script><img src=https://example.org onerror=alert(1)>"
 VOID = {"meta", "br", "img", "path", "use"}
+HOUR = 3600.0
+
+SPACE = bx.Space(
+    temperature=bx.Real(20, 80, unit="°C"),
+    catalyst=bx.Real(1e-4, 1.0, log=True, unit="mol/l"),
+    equivalents=bx.Integer(1, 5),
+    solvent=bx.Choice(["water", "ethanol", "dmso"]),
+)
+# Temperature, catalyst, equivalents, solvent, value; None where none came.
+TRIALS = [
+    (20.0, 1e-4, 1, "water", 3.0),
+    (80.0, 1e-1, 5, "dmso", -1.0),
+    (50.0, 1e-2, 2, "ethanol", 7.5),
+    (35.0, 1.0, 4, "water", 5.0),
+    (65.0, 1e-3, 3, "dmso", None),
+    (42.5, 1e-2, 2, "ethanol", None),
+    (27.5, 1e-3, 1, "water", None),
+]
+
+
+def begun(path, minimize=False, space=SPACE, trials=TRIALS, **options):
+    """Trials 0 to 2 are told, 3 is attached, 4 failed, 5 was dropped, 6 pends."""
+    study = bx.Study(
+        path, RandomSearch(space), minimize=minimize, objective="yield", unit="%", **options
+    )
+    for *numbers, value in trials:
+        params = dict(zip(space.parameters, numbers, strict=True))
+        if value is not None and len(study.events) == 6:
+            study.attach(params, value)
+            continue
+        trial = study.ask(actions=space.point(params)[None])
+        if value is not None:
+            study.tell(trial, value)
+        elif trial.id < 6:
+            study.abandon(trial, failed=trial.id == 4)
+    return study
+
+
+def seen(path, infos=None, at=None):
+    """The overview of a study, with other infos and with other times of asking and ending."""
+    overview = read_overview(path)
+    for story in overview.stories:
+        story.info |= (infos or {}).get(story.id, {})
+        if at is not None:
+            story.asked_at, story.ended_at = at[story.id]
+    return replace(overview, stories=overview.stories)
 
 
 class Parsed(HTMLParser):
@@ -68,15 +109,14 @@ class Parsed(HTMLParser):
         assert len(found) == 1
         return found[0][1:]
 
-
-def made(path, *options):
-    """The page as a command writes it, from events alone."""
-    output = path.with_suffix(".html")
-    assert main(["report", str(path), "--without-model", *options, "-o", str(output)]) == 0
-    return output.read_text(encoding="utf-8")
+    @property
+    def titles(self):
+        shown = [figure for figure in self.having("figure") if figure["class"] == "wide"]
+        return [figure["aria-label"].split(". ")[0].rstrip(".") for figure in shown]
 
 
 def require_harmless(text):
+    """A page that loads nothing and runs nothing, parsed."""
     parsed = Parsed(text)
     assert parsed.open == []
     assert parsed.having("meta")[1] == {"http-equiv": "Content-Security-Policy", "content": POLICY}
@@ -102,38 +142,3 @@ def require_harmless(text):
     for svg in re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL):
         ElementTree.fromstring(svg)
     return parsed
-
-
-def titles(parsed):
-    shown = [figure for figure in parsed.having("figure") if figure["class"] == "wide"]
-    return [figure["aria-label"].split(". ")[0].rstrip(".") for figure in shown]
-
-
-def drawn_for(path, name=None):
-    """The pictures that are made of events alone, by their titles up to a comma."""
-    found = pictures(read_overview(path, name), [], time.time(), ModelNumbers())
-    return {picture.title.partition(",")[0]: picture for picture in found}
-
-
-def played(study, number, seed=0, failing=0.1):
-    """Trials that are told late and in any order; some fail."""
-    rng, waiting = random.Random(seed), []
-    for _ in range(number):
-        waiting.append(study.ask())
-        while len(waiting) > 3 and rng.random() < 0.8:
-            trial = waiting.pop(rng.randrange(len(waiting)))
-            if rng.random() < failing:
-                study.abandon(trial, failed=True)
-            else:
-                study.tell(trial, value_at(trial.x))
-    return study
-
-
-def rbf(lengthscale=0.6):
-    kernel = RBFKernel()
-    kernel.lengthscale = lengthscale
-    return kernel
-
-
-def six_digits(*cells):
-    return [f"{cell:.6g}" for cell in cells]

@@ -4,30 +4,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
 from botorch_ext.plotting import plot_feedback, plot_rounds_2d
-from tests.strategies.sessions import RowsInTurn
-
-
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
-
-
-def kernel():
-    kernel = RBFKernel().double()
-    kernel.lengthscale = 0.4
-    return kernel
+from tests.helpers import rbf
 
 
 def late_study(domain, horizon=60, steps=50):
     strategy = bx.algorithms.bpe_delay(
-        domain, kernel(), noise_variance=0.01, width=1.0, horizon=horizon, delay=5
+        domain, rbf(0.4), noise_variance=0.01, width=1.0, horizon=horizon, delay=5
     )
-    problem = bx.problems.RKHSFunction.random(domain, kernel(), norm=2.0, noise_std=0.05)
+    problem = bx.problems.RKHSFunction.random(domain, rbf(0.4), norm=2.0, noise_std=0.05)
     return bx.simulate(strategy, problem, steps, delay=bx.delays.Poisson(6), seed=1).strategy
 
 
@@ -84,7 +71,7 @@ def test_a_region_is_shaded_where_it_is():
 
 
 def test_a_feedback_line_runs_from_the_ask_to_the_tell():
-    strategy = RowsInTurn(GRID)
+    strategy = bx.strategies.RandomSearch(GRID)
     strategy.ask(3)
     strategy.tell(1, 0.0)
     strategy.ask(2)
@@ -113,9 +100,9 @@ def test_feedback_of_rounds_marks_their_borders():
 
 def test_what_cannot_be_drawn_is_refused():
     line = bx.algorithms.bpe(
-        bx.Box([[0.0], [1.0]]), kernel(), noise_variance=0.1, width=1.0, horizon=9
+        bx.Box([[0.0], [1.0]]), rbf(0.4), noise_variance=0.1, width=1.0, horizon=9
     )
-    fresh = bx.algorithms.bpe(GRID, kernel(), noise_variance=0.1, width=1.0, horizon=9)
+    fresh = bx.algorithms.bpe(GRID, rbf(0.4), noise_variance=0.1, width=1.0, horizon=9)
     with pytest.raises(ValueError, match="strategy must have two coordinates, got 1"):
         plot_rounds_2d(line)
     with pytest.raises(ValueError, match="strategy must have asked something"):

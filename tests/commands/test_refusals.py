@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import botorch_ext as bx
-from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.command_line import main
 from botorch_ext.studies import databases, journal
 from tests.studies.commands import COMMANDS, refused, week
@@ -19,6 +18,14 @@ from tests.studies.kept import at_random
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "lab.db"
+
+
+def closed(path, num):
+    """A study with some trials, in a file that nobody has open."""
+    bx.Study(path.with_name("open.db"), at_random()).ask(num)
+    connection = sqlite3.connect(path.with_name("open.db"))
+    connection.execute(f"VACUUM INTO '{path}'")
+    connection.close()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -52,7 +59,7 @@ def test_names(path, capsys, tmp_path):
 
 
 def test_studies_that_are_broken_or_newer(path, capsys):
-    wait_for(in_a_fork(lambda: bx.Study(path, at_random()).ask(200)))
+    closed(path, 60)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     assert "was truncated or changed" in refused(capsys, "status", path)
@@ -86,7 +93,7 @@ def test_studies_that_are_broken_or_newer(path, capsys):
     ],
 )
 def test_columns_that_hold_what_they_should_not(path, capsys, table, column, value):
-    wait_for(in_a_fork(lambda: bx.Study(path, at_random()).ask(2)))
+    closed(path, 2)
     connection = sqlite3.connect(path)
     with connection:
         # Without what the columns were declared to be.
@@ -141,22 +148,21 @@ def test_events_that_cannot_be(path, capsys, bodies):
     assert "cannot be read" in message or "does not fit those before" in message
 
 
-@pytest.mark.usefixtures("empty_pictures")
 def test_outputs_that_cannot_be(path, clock, capsys, tmp_path):
     week(path, clock)
     before = path.read_bytes()
     for output in (path, f"{path}-wal", tmp_path / "link.html"):
         if not Path(output).exists():
             os.link(path, output)
-        message = refused(capsys, "report", path, "-o", output)
+        message = refused(capsys, "report", path, "--without-model", "-o", output)
         assert "must be another file than that of the study" in message
         refused(capsys, "trials", f"sqlite:///{path}", "-o", output)
     for suffix in ("wal", "shm", "journal"):
         (tmp_path / f"lab.db-{suffix}").unlink(missing_ok=True)
-        message = refused(capsys, "report", path, "-o", f"{path}-{suffix}")
+        message = refused(capsys, "trials", path, "-o", f"{path}-{suffix}")
         assert "must be another file than that of the study" in message
     assert path.read_bytes() == before
-    assert "No such file" in refused(capsys, "report", path, "-o", tmp_path / "no" / "lab.html")
+    assert "No such file" in refused(capsys, "trials", path, "-o", tmp_path / "no" / "lab.csv")
     assert "Is a directory" in refused(capsys, "trials", path, "-o", tmp_path)
 
 

@@ -1,0 +1,124 @@
+"""The page of a study in a browser: nothing scrolls sideways, and no label is cut."""
+
+import random
+
+import pytest
+
+import botorch_ext as bx
+from botorch_ext.reports.report_page import report_page
+from tests.helpers import rbf
+from tests.page.studies import HOSTILE, SPACE, begun, require_harmless
+from tests.studies.browser import browser
+
+pytestmark = pytest.mark.slow
+WIDTHS = (400, 1300, 1366, 1920)
+
+
+def mixed(path):
+    """Parameters of all kinds in batches of four, the last of which pends."""
+    kernel = rbf(20.0, 0.03, 2.0, 0.8).float()
+    strategy = bx.algorithms.gp_bucb(SPACE, kernel, noise_variance=0.01, width=2.0)
+    study = bx.Study(path, strategy, objective="yield", unit="%")
+    for i, trial in enumerate(study.ask(12)):
+        study.tell(trial, (i % 5) / 5)
+    study.ask(4)
+    return study
+
+
+def failures(path):
+    """Trials of every state, and a long name of the study."""
+    return begun(path, name="values that come late, of a week in November" * 3)
+
+
+def contexts(path):
+    numbers = {"noise_variance": 0.01, "width": 2.0, "context_domain": bx.Box([(0.0, 9.0)])}
+    box = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
+    study = bx.Study(path, bx.algorithms.gp_bucb(box, rbf(1.0), **numbers))
+    for i in range(12):
+        trial = study.ask(context=[[1.0, 4.0, 8.0][i % 3]])
+        study.tell(trial, -float(trial.x[0] ** 2) + i % 3)
+    return study
+
+
+def candidate_models(path):
+    models = bx.CandidateModels.lengthscales(rbf(1.0), [0.1, 0.3, 0.6, 2.0], 0.01)
+    box = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
+    strategy = bx.algorithms.he_gp_ucb(box, models, rkhs_bound=0.5, noise_std=0.03, delta=0.1)
+    study = bx.Study(path, strategy)
+    for _ in range(14):
+        trial = study.ask()
+        study.tell(trial, float(trial.x.sum().sin()))
+    return study
+
+
+def thousand(path):
+    rng, study = random.Random(6), bx.Study(path, bx.strategies.RandomSearch(SPACE))
+    rows = [SPACE.params(x) for x in SPACE.sample(998, seed=3)]
+    study.attach([params | {"value": rng.gauss(0, 1)} for params in rows])
+    return study
+
+
+def minimising(path):
+    """Costs, of six parameters with long names."""
+    names = [f"length of the {i}th segment of the beam" for i in range(6)]
+    space = bx.Space({name: bx.Real(-2, 3, unit="mm") for name in names})
+    strategy = bx.algorithms.gp_bucb(space, rbf(3.0), noise_variance=0.01, width=2.0)
+    study = bx.Study(path, strategy, minimize=True, objective="cost", unit="€")
+    for trial in study.ask(12):
+        study.tell(trial, float((trial.x - 0.4).square().sum()) / 30)
+    return study
+
+
+STUDIES = (mixed, failures, contexts, candidate_models, thousand, minimising)
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    with browser(tmp_path_factory.mktemp("browser")) as session:
+        yield session
+
+
+@pytest.mark.parametrize("made", STUDIES, ids=lambda made: made.__name__)
+def test_pages_fit_every_screen(made, session, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(report_page(made(tmp_path / "lab.db")), encoding="utf-8")
+    require_harmless(page.read_text(encoding="utf-8"))
+    for width in WIDTHS:
+        session.open(page, width)
+        assert session.wrong() == []
+    session.open(page, 1300, dark=True)
+    assert session.run("return getComputedStyle(document.body).color") == "rgb(230, 233, 236)"
+
+
+def test_hostile_names_stay_text(session, tmp_path):
+    space = bx.Space(
+        {
+            HOSTILE: bx.Real(0, 1, unit=HOSTILE),
+            f"{HOSTILE}2": bx.Real(0, 1, unit="<b>"),
+            "choice": bx.Choice([HOSTILE, "<svg onload=alert(1)>"]),
+        }
+    )
+    strategy = bx.algorithms.gp_bucb(space, rbf(0.6), noise_variance=0.01, width=2.0)
+    page = tmp_path / "page.html"
+    options = {"name": HOSTILE, "objective": f"{HOSTILE}3", "unit": "<i>"}
+    study = bx.Study(tmp_path / "lab.db", strategy, **options)
+    for trial in study.ask(6):
+        study.tell(trial, float(trial.x[0]))
+    study.ask()
+    page.write_text(report_page(study), encoding="utf-8")
+    parsed = require_harmless(page.read_text(encoding="utf-8"))
+    assert HOSTILE[:39] in parsed.text and "<svg onload=alert(1)>" in parsed.text
+    for width in WIDTHS:
+        session.open(page, width)
+        assert session.run("return document.querySelectorAll('script, img, b b, i').length") == 0
+        assert session.wrong() == []
+
+
+def test_what_does_not_fit_is_found(session, tmp_path):
+    page, svg = tmp_path / "page.html", '<svg width="50" height="20"><text y="15">{}</text></svg>'
+    words = ("<p style='white-space: nowrap'>", "word " * 100, svg.format("label " * 50))
+    page.write_text(f"<body><section style='width: 90%'>{''.join(words)}</section>", "utf-8")
+    session.open(page, 400)
+    found = session.wrong()
+    assert "the page scrolls sideways" in found
+    assert any(each.startswith("cut: label") for each in found)

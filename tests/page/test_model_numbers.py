@@ -1,0 +1,218 @@
+"""What a page says of the model is what the study says, and the most important comes first."""
+
+import math
+
+import pytest
+import torch
+
+import botorch_ext as bx
+from botorch_ext.command_line import main
+from botorch_ext.reports.model_numbers import LEVELS
+from botorch_ext.reports.numbers_of_study import numbers_at, numbers_of
+from botorch_ext.reports.overview import read_overview
+from botorch_ext.reports.page import page
+from botorch_ext.reports.parameters import NOTHING, columns_of
+from botorch_ext.reports.report_page import report_page
+from botorch_ext.strategies import RandomSearch
+from botorch_ext.studies.description import describe
+from tests.helpers import rbf
+from tests.page.studies import Parsed, require_harmless
+
+SPACE = bx.Space(
+    a=bx.Real(0, 1),
+    b=bx.Real(1e-3, 10, log=True, unit="mol/l"),
+    c=bx.Integer(0, 4),
+    d=bx.Choice(["x", "y"]),
+)
+
+
+def value_of(x):
+    """Which b explains most of, then c; a explains nearly nothing and d nothing."""
+    return 0.05 * float(x[0]) + 2 * math.log10(float(x[1])) + 0.4 * float(x[2])
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["maximise", "minimise"])
+def study(request, tmp_path_factory):
+    kernel = rbf(2.0, 0.6, 5.0, 3.0).float()
+    strategy = bx.algorithms.gp_bucb(SPACE, kernel, noise_variance=0.01, width=2.0)
+    strategy.expect(bx.exceptions.PriorScaleWarning)
+    place = tmp_path_factory.mktemp("model") / "lab.db"
+    study = bx.Study(place, strategy, minimize=request.param, objective="cost", unit="€")
+    for x in SPACE.sample(14, seed=2):
+        study.attach(x, value_of(x))
+    study.ask(2)
+    return study
+
+
+@pytest.fixture(scope="module")
+def model(study):
+    return numbers_of(study)
+
+
+def test_the_recommended_point_the_batch_and_pending_trials(study, model):
+    found, gain = study.recommended(), study.expected_gain(2)
+    at = study.predict(found.x, levels=LEVELS)
+    assert LEVELS == (0.025, 0.25, 0.75, 0.975)
+    recommended = model.recommended
+    assert recommended.x == found.x.tolist() and recommended.is_evaluated == found.is_evaluated
+    assert recommended.prediction.mean == pytest.approx(float(at.mean))
+    assert recommended.prediction.std == pytest.approx(float(at.std))
+    assert recommended.prediction.quantiles == pytest.approx(at.quantiles[0].tolist())
+    assert recommended.prediction.observed == pytest.approx(at.observation_quantiles[0].tolist())
+    assert recommended.probability == pytest.approx(found.probability)
+    assert recommended.shortfall == pytest.approx(found.shortfall)
+    batch = model.next_batch  # as many points as were asked last
+    assert batch.points == gain.x.tolist() and gain.gain >= 0
+    assert batch.gain == pytest.approx(gain.gain)
+    assert (batch.noise_std, batch.probability) == pytest.approx((0.1, gain.probability))
+    means = study.predict(gain.x).mean.tolist()
+    assert [each.mean for each in batch.predictions] == pytest.approx(means)
+    assert list(model.pending) == study.pending and model.missing == ()
+    trials = study.strategy.history.trials
+    means = study.predict([trials[id] for id in study.pending]).mean.tolist()
+    assert [each.mean for each in model.pending.values()] == pytest.approx(means)
+
+
+def test_the_most_important_parameters_come_first_everywhere(study, model):
+    total = study.importance().total
+    order = total.argsort(descending=True).tolist()
+    assert order[:2] == [1, 2]
+    assert model.importance.columns == order
+    assert model.importance.total == pytest.approx(total[order].tolist())
+    first = study.importance().first_order
+    assert model.importance.first_order == pytest.approx(first[order].tolist())
+    assert [own.column for own in model.slices] == order
+    assert model.contours.columns == (1, 2)
+
+
+def test_slices_and_contours_run_through_the_recommended_point(study, model):
+    base = torch.tensor(model.recommended.x, dtype=torch.float64)
+    X, Y = study.strategy.evaluated()
+    sign = -1.0 if study.minimize else 1.0
+    told = list(zip(X.tolist(), (sign * Y).flatten().tolist(), strict=True))
+    for own in model.slices:
+        points = base.repeat(len(own.across), 1)
+        points[:, own.column] = torch.tensor(own.across, dtype=torch.float64)
+        found = study.predict(points, levels=LEVELS)
+        assert own.means == pytest.approx(found.mean.tolist())
+        assert torch.tensor(own.quantiles).T.flatten().tolist() == pytest.approx(
+            found.quantiles.flatten().tolist(), rel=1e-6
+        )
+        assert own.is_stepped == (own.column >= 2)
+        assert set(own.near) <= {(x[own.column], value) for x, value in told}
+    stepped = {own.column: own.across for own in model.slices if own.is_stepped}
+    assert stepped == {2: [0, 1, 2, 3, 4], 3: [0, 1]}
+    ends = {own.column: (own.across[0], own.across[-1]) for own in model.slices}
+    assert ends[0] == pytest.approx((0, 1)) and ends[1] == pytest.approx((1e-3, 10))
+    contours, point = model.contours, base.clone()
+    point[1], point[2] = contours.across[3], contours.up[2]
+    assert contours.means[2][3] == pytest.approx(float(study.predict(point).mean))
+
+
+def test_the_command_writes_the_page_of_the_study(study, tmp_path, capsys, no_pictures):
+    place, output = study._journal.database.name, tmp_path / "page.html"
+    assert main(["report", str(place), "-o", str(output)]) == 0
+    assert capsys.readouterr().err == ""
+    parsed = require_harmless(output.read_text(encoding="utf-8"))
+    again, known = (each.recommended for each in (numbers_at(place, "study"), numbers_of(study)))
+    assert again.x == pytest.approx(known.x)
+    assert again.prediction.mean == pytest.approx(known.prediction.mean)
+    params = study.recommended().params
+    words = f"a {params['a']:.6g}, b {params['b']:.6g} mol/l, c {params['c']}, d {params['d']}"
+    assert f"The model recommends {words}" in parsed.text
+    rows = parsed.table("trial", "at")
+    trials = study.strategy.history.trials
+    assert [int(row[0]) for row in rows] == study.pending
+    means = study.predict([trials[id] for id in study.pending]).mean.tolist()
+    assert [row[4] for row in rows] == [f"{mean:.4g}" for mean in means]
+    verb = "lower" if study.minimize else "raise"
+    gain = study.expected_gain(2).gain
+    assert f"expected to {verb} the best cost by {gain:.3g} €" in parsed.text
+    itself, measured = parsed.table("", "predicted cost (€)")
+    known = study.predict(study.recommended().x, levels=LEVELS)
+    for row, quantiles in (
+        (itself, known.quantiles[0]),
+        (measured, known.observation_quantiles[0]),
+    ):
+        low, lower, upper, high = (f"{each:.4g}" for each in quantiles.tolist())
+        assert row[1:] == [f"{float(known.mean):.4g}", f"{lower} to {upper}", f"{low} to {high}"]
+
+
+def test_candidate_models_and_their_trials_are_listed(tmp_path, no_pictures):
+    candidates = bx.FiniteSet(torch.linspace(0, 1, 20).double()[:, None])
+    models = bx.CandidateModels.lengthscales(rbf(1.0), [0.1, 0.3, 2.0], 0.01)
+    strategy = bx.algorithms.mle_ucb(candidates, models, width=1.0)
+    strategy.expect(bx.exceptions.PriorScaleWarning)
+    study = bx.Study(tmp_path / "lab.db", strategy)
+    for _ in range(7):
+        trial = study.ask()
+        study.tell(trial, math.sin(6 * float(trial.x)))
+    rows = Parsed(report_page(study)).table("model", "trials")
+    told = study.report()["models"]
+    assert [(row[0], int(row[1])) for row in rows] == [(m["name"], m["times_played"]) for m in told]
+    evidence = torch.tensor([each["log_marginal_likelihood"] for each in told]).softmax(0).tolist()
+    shown = [float(row[2].removesuffix(" %")) / 100 for row in rows]
+    assert shown == pytest.approx(evidence, rel=1e-3, abs=1e-12)
+    # A finite set has no slices.
+    model = numbers_of(study)
+    assert model.slices == [] and model.importance is None and model.contours is None
+
+
+def test_each_context_has_its_best_trial_and_its_recommended_point(tmp_path, no_pictures):
+    box, kernel = bx.Box([(-1.0, 1.0)]), rbf(0.5, 3.0)
+    strategy = bx.algorithms.gp_bucb(
+        box, kernel, noise_variance=0.01, width=2.0, context_domain=bx.Box([(0.0, 9.0)])
+    )
+    strategy.expect(bx.exceptions.PriorScaleWarning)
+    study = bx.Study(tmp_path / "lab.db", strategy)
+    best = {}
+    for i in range(6):
+        z, value = [1.0, 8.0][i % 2], [0.5, -1.0, 2.0, 0.25, 1.0, 0.75][i]
+        study.attach([i / 6], value, [z])
+        best[z] = max(value, best.get(z, value))
+    rows = Parsed(report_page(study)).table("context", "values")
+    assert [(row[0], row[1], float(row[2])) for row in rows] == [
+        (f"({z:g})", "3", best[z]) for z in (1.0, 8.0)
+    ]
+    for row, z in zip(rows, (1.0, 8.0), strict=True):
+        assert row[5] == f"{float(study.recommended([z]).prediction.mean):.4g}"
+
+
+def test_what_cannot_be_said_is_said_with_its_reason(tmp_path, no_pictures):
+    study = bx.Study(tmp_path / "a.db", RandomSearch(SPACE))
+    assert numbers_of(study).missing == ("The model knows no value yet.",)
+    study.tell(study.ask(), 0.5)
+    assert "The recommended point is not known: " in Parsed(report_page(study)).text
+    own = bx.algorithms.gp_bucb(
+        bx.Box([(0, 1)]), rbf(0.5), noise_variance=0.01, width=2.0, mean=lambda X: 0 * X[..., 0]
+    )
+    study = bx.Study(tmp_path / "b.db", own)
+    study.tell(study.ask(), 0.5)
+    text = Parsed(
+        page(read_overview(tmp_path / "b.db"), 0.0, numbers_at(tmp_path / "b.db", "study"))
+    )
+    assert "What the model says is not shown: " in text.text and "open the study" in text.text
+    with pytest.raises(ValueError, match="study must be a Study"):
+        report_page(own)
+
+
+def test_columns_are_those_of_the_space():
+    space = bx.Space(
+        **SPACE.parameters,
+        fixed=bx.Integer(3, 3),
+        grade=bx.Choice(["coarse", "fine"]),
+        mesh=bx.Real(0.5, 4, step=0.5, unit="mm"),
+        conditions={"mesh": ("grade", ["fine"])},
+    )
+    described = describe(RandomSearch(space))
+    columns = columns_of(described, space.dim, 0)
+    assert tuple(column.name for column in columns.x) == space.names
+    assert [column.log for column in columns.x] == [name == "b" for name in space.names]
+    assert [column.unit or None for column in columns.x] == [space.units[n] for n in space.names]
+    for x in space.sample(20, seed=1):
+        params, cells = space.params(x), columns.cells(x.tolist())
+        for name, cell in zip(space.names, cells, strict=True):
+            value = params.get(name, NOTHING)
+            assert cell == (value if isinstance(value, str) else f"{value:.6g}")
+    numbered = columns_of(described, 3, 1)  # of another study, as a broken file may say
+    assert [column.name for column in numbered.all] == ["x0", "x1", "x2", "context0"]

@@ -1,0 +1,310 @@
+"""Pictures of a page are drawn from known numbers, which are read back from axes and marks."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from matplotlib.collections import (
+    FillBetweenPolyCollection,
+    LineCollection,
+    PathCollection,
+    QuadMesh,
+)
+from matplotlib.dates import num2date
+
+import botorch_ext as bx
+from botorch_ext.reports.calibration import calibration
+from botorch_ext.reports.model_numbers import (
+    Contours,
+    ImportanceNumbers,
+    ModelNumbers,
+    NextBatch,
+    Prediction,
+    Recommended,
+    SliceNumbers,
+)
+from botorch_ext.reports.models_and_rounds import parts
+from botorch_ext.reports.pictures import pictures
+from tests.page.conftest import kept_figures
+from tests.page.studies import HOUR, TRIALS, begun, seen
+
+BLUE, RED, GREEN, ORANGE, GREY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#7f7f7f"
+COLORS = {"told": BLUE, "attached": GREEN, "pending": ORANGE, "failed": RED, "abandoned": GREY}
+NOW = 1_795_000_000.0
+CODES = {"water": 0.0, "ethanol": 1.0, "dmso": 2.0}
+X = np.array([[a, b, c, CODES[d]] for a, b, c, d, _ in TRIALS])
+VALUES = [value for *_, value in TRIALS[:4]]
+AT = Prediction(4.0, 2.0, (0.0, 2.0, 6.0, 8.0), (-1.0, 1.0, 7.0, 9.0))
+MODEL = ModelNumbers(
+    Recommended([50.0, 0.01, 3.0, 2.0], [], AT, 0.625, 0.5, False),
+    next_batch=NextBatch([[30.0, 0.1, 2.0, 1.0]] * 2, [AT] * 2, 1.5, 0.4, 0.3),
+    slices=[
+        SliceNumbers(
+            *(1, [1e-4, 1e-2, 1.0], [13.0, 14.0, 12.0]),
+            *([[9.0, 9.5, 9.0], [12.0, 13.0, 11.0], [14.0, 15.0, 13.0], [16.0, 17.0, 18.0]],),
+            *([(1e-3, 12.5), (0.1, 10.5)], False),
+        ),
+        SliceNumbers(
+            *(2, [1.0, 3.0, 5.0], [11.0, 12.0, 13.0]),
+            *([[10.0, 11.0, 12.0], [10.5, 11.5, 12.5], [11.5, 12.5, 13.5], [12.0, 13.0, 99.0]],),
+            *([], True),
+        ),
+    ],
+    importance=ImportanceNumbers([1, 3, 0, 2], [0.5, 0.2, -0.01, 0.0], [0.625, 0.25, 0.1, 0.05]),
+    contours=Contours(
+        *((1, 0), [1e-4, 1e-2, 1.0], [20.0, 50.0]), [[1.0, 2.0, 3.0], [4.0, None, 6.0]]
+    ),
+)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["maximise", "minimise"])
+def shown(request, tmp_path_factory):
+    """The pictures of the trials and the model, with the axes of the wide drawing of each."""
+    path = tmp_path_factory.mktemp("shown") / "lab.db"
+    begun(path, request.param)
+    at = [(NOW + id * HOUR, NOW + (10 + id) * HOUR if id < 6 else None) for id in range(7)]
+    at[3] = (None, NOW + 12 * HOUR)
+    infos = {id: {"mean": 0.5 * id, "std": 0.4, "model": id % 2} for id in range(7)}
+    overview = seen(path, infos, at)
+    with kept_figures() as figures:
+        found = pictures(overview, parts(overview), NOW + 20 * HOUR, MODEL)
+    assert len(figures) == 2 * len(found)
+    both = zip(found, figures[::2], strict=True)
+    return request.param, {each.title: (each, figure.axes) for each, figure in both}
+
+
+def lines(ax):
+    """The points of the lines by their labels."""
+    return {line.get_label(): np.asarray(line.get_xydata()) for line in ax.lines}
+
+
+def near(found, expected):
+    np.testing.assert_allclose(np.asarray(found, dtype=float), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_values_and_the_best_so_far(shown):
+    minimize, drawn = shown
+    picture, (ax,) = drawn["Values, and the best so far"]
+    found = lines(ax)
+    best = [3.0, -1.0, -1.0, -1.0] if minimize else [3.0, 3.0, 7.5, 7.5]
+    near(found["best so far"], [*zip([0, 1, 2, 3, 6], [*best, best[-1]], strict=True)])
+    near(found["told"], [(id, VALUES[id]) for id in (0, 1, 2)])
+    near(found["attached"], [(3, 5.0)])
+    for state, id in (("failed", 4), ("abandoned", 5), ("pending", 6)):
+        near(found[state], [(id, 0.0)])  # at the bottom, in shares of the axes
+        (line,) = (each for each in ax.lines if each.get_label() == state)
+        assert line.get_transform() == ax.get_xaxis_transform()
+    near(found["best"], [(1, -1.0) if minimize else (2, 7.5)])
+    near(found["expected next"], [(6, 4.0), (8, 2.5 if minimize else 5.5)])
+    for line in ax.lines:
+        if line.get_label() in COLORS:
+            assert line.get_color().lower() == COLORS[line.get_label()].lower()
+    assert ("-1 %, of trial 1" if minimize else "7.5 %, of trial 2") in picture.words
+    assert ("falls" if minimize else "rises") in picture.words
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("trial", "yield (%)")
+
+
+def test_the_bands_of_calibration_hold_what_they_should(tmp_path, figures):
+    """Shares and bars by normal quantiles of 50 % and 95 %; the noise of .3 widens .4 to .5."""
+    scores = [-2.1, -1.95, -1.2, -0.69, -0.65, 0.0, 0.66, 0.7, 1.93, 1.99]
+    trials = [(20.0 + i, 0.1, 2, "water", i + 0.5 * score) for i, score in enumerate(scores)]
+    study = begun(tmp_path / "lab.db", trials=trials[:6])
+    for *numbers, value in trials[6:]:
+        params = dict(zip(study.strategy.domain.parameters, numbers, strict=True))
+        study.tell(study.ask(actions=study.strategy.domain.point(params)[None]), value)
+    overview = seen(tmp_path / "lab.db", {i: {"mean": float(i), "std": 0.4} for i in range(10)})
+    found = pictures(overview, [], NOW, MODEL)
+    picture = next(each for each in found if each.title == "Predicted against measured")
+    (ax,) = figures[2 * found.index(picture)].axes
+    assert "10 trials had" in picture.words
+    assert "30 % of the values were inside the band that should hold 50 %" in picture.words
+    assert "80 % inside the band that should hold 95 %" in picture.words
+    inside = {bars.get_label(): bars for bars in ax.containers}
+    for label, ids in (("inside 95 %", range(1, 9)), ("outside", (0, 9))):
+        near(inside[label][0].get_xydata(), [(i, i + 0.5 * scores[i]) for i in ids])
+        (bars,) = inside[label][2]
+        reach = [(i - 0.5 * 1.959964, i + 0.5 * 1.959964) for i in ids]
+        ends = np.array(bars.get_segments())[:, :, 0]
+        np.testing.assert_allclose(ends, reach, atol=1e-5)
+    low, high = ax.get_xlim()
+    assert (low, high) == ax.get_ylim() and low < -1.05 and high > 9.995
+    diagonal = lines(ax)["as predicted"]
+    near(diagonal[:, 0], diagonal[:, 1])
+
+
+def test_slices_have_their_means_bands_and_common_limits(shown):
+    _, drawn = shown
+    _, axes = drawn["The model around the recommended point"]
+    smooth, stepped = axes
+    own, other = MODEL.slices
+    outer, inner = (
+        each for each in smooth.collections if isinstance(each, FillBetweenPolyCollection)
+    )
+    for band, (lower, upper) in ((outer, (0, 3)), (inner, (1, 2))):
+        corners = band.get_paths()[0].vertices
+        for x, low, high in zip(
+            own.across, own.quantiles[lower], own.quantiles[upper], strict=True
+        ):
+            heights = corners[np.isclose(corners[:, 0], x), 1]
+            assert (heights.min(), heights.max()) == (low, high)
+    near(smooth.lines[0].get_xydata(), [*zip(own.across, own.means, strict=True)])
+    near(smooth.lines[1].get_xydata(), own.near)
+    for ax, at in ((smooth, 0.01), (stepped, 3.0)):
+        (dotted,) = (line for line in ax.lines if line.get_linestyle() == ":")
+        assert dotted.get_xdata()[0] == at
+        # Means and observations from 10.5 to 14, bands up to half their range beyond, a margin.
+        near(ax.get_ylim(), (9.0 - 0.3375, 15.75 + 0.3375))
+    segments = [np.array(bars.get_segments()) for bars in stepped.collections]
+    for bars, (lower, upper) in zip(segments, ((0, 3), (1, 2)), strict=True):
+        near(bars[:, :, 0], [[x, x] for x in other.across])
+        near(bars[:, :, 1], [*zip(other.quantiles[lower], other.quantiles[upper], strict=True)])
+    near(stepped.lines[0].get_xydata(), [*zip(other.across, other.means, strict=True)])
+    assert (smooth.get_xscale(), stepped.get_xscale()) == ("log", "linear")
+    assert smooth.get_xlabel() == "catalyst (mol/l)" and stepped.get_xlabel() == "equivalents"
+    assert smooth.get_ylabel() == "yield (%)"
+
+
+def test_the_most_important_parameter_is_on_top(shown):
+    _, drawn = shown
+    _, (ax,) = drawn["Which parameters matter"]
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == ["catalyst", "solvent", "temperature", "equivalents"]
+    total, alone = ax.containers
+    near([bar.get_width() for bar in total], MODEL.importance.total)
+    near([bar.get_width() for bar in alone], [0.5, 0.2, 0.0, 0.0])  # none is below 0
+    near([bar.get_y() + bar.get_height() / 2 for bar in total], range(4))
+    assert ax.yaxis_inverted() and ax.get_xlim() == (0, 1)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["with others", "alone"]
+
+
+def test_contours_are_the_means_of_the_two_columns(shown):
+    minimize, drawn = shown
+    picture, (ax, bar) = drawn["The two parameters that matter most"]
+    (mesh,) = (each for each in ax.collections if isinstance(each, QuadMesh))
+    heights = np.ma.filled(mesh.get_array().astype(float), np.nan).reshape(2, 3)
+    near(heights, [[1.0, 2.0, 3.0], [4.0, np.nan, 6.0]])
+    edges = mesh.get_coordinates()
+    near(edges[0, :, 0], [1e-5, 1e-3, 1e-1, 10.0])  # halfway, on the scale of the column
+    near(edges[:, 0, 1], [5.0, 35.0, 65.0])
+    assert mesh.get_cmap().name == ("viridis_r" if minimize else "viridis")
+    dots, ring = ax.lines
+    near(dots.get_xydata(), X[:4, [1, 0]])
+    near(ring.get_xydata(), [(0.01, 50.0)])
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("catalyst (mol/l)", "temperature (°C)")
+    assert "constraints exclude" in picture.words and "yield" in bar.get_ylabel()
+
+
+def test_values_against_each_coordinate(shown):
+    _, drawn = shown
+    _, axes = drawn["Values against each coordinate"]
+    assert [ax.get_xscale() for ax in axes] == ["linear", "log", "linear", "linear"]
+    for j, ax in enumerate(axes):
+        found = lines(ax)
+        near(found["told"], [*zip(X[:3, j], VALUES[:3], strict=True)])
+        near(found["attached"], [(X[3, j], 5.0)])
+        for state, id in (("failed", 4), ("abandoned", 5), ("pending", 6)):
+            near(found[state], [(X[id, j], 0.0)])
+    ticks = [label.get_text() for label in axes[3].get_xticklabels()]
+    assert ticks == ["water", "ethanol", "dmso"] and axes[3].get_xticks().tolist() == [0, 1, 2]
+
+
+def test_all_parameters_together_are_on_their_own_scales(shown):
+    """From 0 to 1 between the least and the largest number of a row; log ones by logarithms."""
+    minimize, drawn = shown
+    _, (ax,) = drawn["All parameters together"]
+    (bundle,) = (each for each in ax.collections if isinstance(each, LineCollection))
+    order = sorted(range(4), key=lambda id: VALUES[id], reverse=minimize)  # the best on top
+    rows = []
+    for id in order:
+        temperature, catalyst, equivalents, code = X[id]
+        across = [(temperature - 20) / 60, math.log10(catalyst / 1e-4) / 4]
+        across += [(equivalents - 1) / 4, code / 2, (VALUES[id] + 1) / 8.5]
+        rows.append([*zip(across, range(5), strict=True)])
+    near(bundle.get_segments(), rows)
+    near(bundle.get_array(), [VALUES[id] for id in order])
+    assert bundle.get_cmap().name == ("viridis_r" if minimize else "viridis")
+    near(ax.lines[0].get_xydata(), rows[-1])
+    marks = {text.get_text(): text.get_position()[0] for text in ax.texts}
+    near([marks[each] for each in ("20", "80", "0.0001", "ethanol")], [0, 1, 0, 0.5])
+    assert {"temperature (°C)", "catalyst (mol/l)", "yield (%)"} <= set(marks)
+
+
+def test_feedback_runs_from_the_ask_to_the_end(shown):
+    _, drawn = shown
+    picture, (ax,) = drawn["When trials were asked and told"]
+    known = {each.get_label(): each for each in ax.collections}
+    for state, ids in (
+        ("told", (0, 1, 2)),
+        ("failed", (4,)),
+        ("abandoned", (5,)),
+        ("pending", (6,)),
+    ):
+        for id, ((start, height), (end, _)) in zip(ids, known[state].get_segments(), strict=True):
+            seconds = [num2date(each).timestamp() - NOW for each in (start, end)]
+            last = 20 if state == "pending" else 10 + id
+            np.testing.assert_allclose(seconds, [id * HOUR, last * HOUR], atol=1e-2)
+            assert height == id
+    assert "attached" not in known and ax.yaxis_inverted()
+    assert "within 10 h, the slowest took 10 h" in picture.words
+    assert "out of order" not in picture.words
+
+
+def test_rows_of_models(shown):
+    _, drawn = shown
+    _, (ax,) = drawn["Which model each trial was asked for"]
+    first, second = (line.get_xydata() for line in ax.lines)
+    near(first, [(0, 0), (2, 0), (4, 0), (6, 0)])
+    near(second, [(1, 1), (3, 1), (5, 1)])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["model 0 (4)", "model 1 (3)"]
+
+
+def test_the_plane_of_two_coordinates(tmp_path, figures):
+    space = bx.Space(a=bx.Real(1e-3, 1.0, log=True), b=bx.Real(-1, 1))
+    trials = [(0.5, 0.0, 2.0), (1e-2, -0.5, 4.0), (0.25, 0.5, 3.0), (0.1, 1.0, 1.0)]
+    trials += [(1e-3, 0.25, None), (1.0, -1.0, None), (0.2, 0.75, None)]
+    begun(tmp_path / "lab.db", space=space, trials=trials, minimize=True)
+    found = pictures(seen(tmp_path / "lab.db"), [], NOW, ModelNumbers())
+    assert found[1].title == "Where trials were asked"
+    ax, _ = figures[2].axes
+    (dots,) = (each for each in ax.collections if isinstance(each, PathCollection))
+    near(dots.get_offsets(), [(0.01, -0.5), (0.25, 0.5), (0.5, 0.0), (0.1, 1.0)])  # the best last
+    near(dots.get_array(), [4.0, 3.0, 2.0, 1.0])
+    assert dots.get_cmap().name == "viridis_r"
+    known = lines(ax)
+    for state, id in (("failed", 4), ("abandoned", 5), ("pending", 6)):
+        near(known[state], [trials[id][:2]])
+    near(known["best"], [(0.1, 1.0)])
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
+
+
+def test_the_best_so_far_in_each_context_without_values_from_outside(tmp_path, figures):
+    strategy = bx.strategies.RandomSearch(bx.Box([(0, 1)]), context_domain=1)
+    study = bx.Study(tmp_path / "lab.db", strategy, minimize=True)
+    for x, value, context in ((0.1, 4.0, 0.0), (0.2, 5.0, 7.0), (0.3, 3.0, 7.0), (0.4, 6.0, 7.0)):
+        study.attach([x], value, [context])
+    study.attach([9.0], -99.0, [7.0], outside=True)
+    found = pictures(seen(tmp_path / "lab.db"), [], NOW, ModelNumbers())
+    assert found[1].title == "Best so far in each context"
+    steps = {line.get_label(): line.get_xydata() for line in figures[2].axes[0].lines[::2]}
+    near(steps["(7)"], [(1, 5), (2, 3), (3, 3), (4, 3)])
+    near(steps["(0)"], [(0, 4), (4, 4)])
+    near(lines(figures[0].axes[0])["best so far"], [(0, 4), (1, 4), (2, 3), (3, 3), (4, 3)])
+
+
+def test_marks_of_the_drawing_lie_where_the_numbers_are(tmp_path):
+    """The SVG itself, with nothing else than its marks: measured against predicted."""
+    begun(tmp_path / "lab.db")
+    means = {0: 2.5, 1: -1.5, 2: 8.0}
+    infos = {id: {"mean": mean, "std": 1.0} for id, mean in means.items()}
+    svg = calibration(seen(tmp_path / "lab.db", infos), 0.0).svg
+    marks = re.findall(rf'<use [^>]*x="([\d.]+)" y="([\d.]+)" style="fill: {BLUE.lower()}', svg)
+    places = np.array(marks[:3], dtype=float)
+    expected = np.array([(means[id], VALUES[id]) for id in range(3)])
+    x, y = (places - places[0]).T
+    across, up = (expected - expected[0]).T
+    np.testing.assert_allclose(x[1:] / x[2], across[1:] / across[2], rtol=1e-4)
+    np.testing.assert_allclose(y[1:] / y[2], up[1:] / up[2], rtol=1e-4)
+    assert x[2] > 0 > y[2]  # which runs downwards
+    assert "currentColor" in svg and "#010203" not in svg

@@ -1,0 +1,329 @@
+"""The words and tables of a page: nothing is claimed which is not so, whatever the numbers are."""
+
+import json
+import sys
+
+import pytest
+import torch
+
+import botorch_ext as bx
+from botorch_ext.command_line import main
+from botorch_ext.reports.model_numbers import ModelNumbers
+from botorch_ext.reports.models_and_rounds import parts
+from botorch_ext.reports.overview import read_overview
+from botorch_ext.reports.page import page
+from botorch_ext.studies import databases, journal
+from tests.helpers import rbf
+from tests.page.studies import HOSTILE, HOUR, Parsed, begun, require_harmless, seen
+from tests.page.test_pictures import MODEL, NOW
+from tests.studies.commands import refused, shown
+
+BOX = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "lab.db"
+
+
+def made(path, *options):
+    """The page as a command writes it, from events alone."""
+    output = path.with_suffix(".html")
+    assert main(["report", str(path), "--without-model", *options, "-o", str(output)]) == 0
+    return output.read_text(encoding="utf-8")
+
+
+def events(path, bodies, description=None, name="study", minimize=False):
+    """A study of any events, as a broken or a hostile file may have them."""
+    new = journal.Journal.begin(databases.Database(path), name, minimize, description or {})
+    with new.writing() as connection:
+        new.append(connection, new.start, [json.dumps(each) for each in bodies])
+
+
+def asked(id, x=(1.0,), **info):
+    return {"event": "asked", "id": id, "x": list(x), "context": None, "info": info}
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_every_trial_is_in_the_tables(path, no_pictures, minimize):
+    study = begun(path, minimize)
+    study.correct(3, 5.5)
+    study.correct(3, 6.5)
+    parsed = require_harmless(made(path))
+    rows = parsed.table("trial", "state")
+    states = ["told", "told", "told", "attached, corrected", "failed", "abandoned", "pending"]
+    assert [row[1] for row in rows] == states and [row[0] for row in rows] == list("0123456")
+    history = study.strategy.history
+    for row, trial in zip(rows, history.trials, strict=True):
+        cells = [each if isinstance(each, str) else f"{each:.6g}" for each in trial.params.values()]
+        value = study.to_pandas()["yield"][trial.id]
+        assert row[2:7] == [*cells, f"{value:.6g}" if trial.id in history.values else ""]
+        assert (row[7] == "") == (trial.id == 3) and (row[8] == "") == (trial.id == 6)
+    assert [row[0] for row in parsed.table("trial", "at")] == ["6"]
+    assert [row[:3] for row in parsed.table("trial", "was")] == [
+        ["3", "5", "5.5"],
+        ["3", "5.5", "6.5"],
+    ]
+    best = ("-1 % trial 1", "smallest") if minimize else ("7.5 % trial 2", "largest")
+    assert f"Best so far {best[0]}; {best[1]} is best" in parsed.text
+    assert parsed.having("tr").count({"class": "best"}) == 1
+    assert "had not asked for: trial 3 (6.5)" in parsed.text
+    assert (
+        "6 asked: 3 told, 1 pending, 1 failed, 1 abandoned; 1 attached; 1 corrected" in parsed.text
+    )
+
+
+def test_what_the_model_says_is_said_in_its_numbers(path, no_pictures):
+    begun(path)
+    parsed = require_harmless(page(seen(path), NOW, MODEL))
+    for words in (
+        "Predicted best 4 % 95 %: 0 to 8",
+        "Next 2 trials may gain 1.5 % expected; noise of a measurement 0.3 %",
+        "With a probability of 62 % no point that was measured is better",
+        "On average the best of those is better by 0.5 %",
+        "with a probability of 40 % one of them is better",
+        "a gain like this can be seen",
+        "temperature 50 °C, catalyst 0.01 mol/l, equivalents 3, solvent dmso",
+    ):
+        assert words in parsed.text
+    itself, measured = parsed.table("", "predicted yield (%)")
+    assert itself[1:] == ["4", "2 to 6", "0 to 8"] and measured[1:] == ["4", "1 to 7", "-1 to 9"]
+
+
+def test_times_and_late_values_are_said(path, figures):
+    """Trials 0 and 1 are of one ask, which has no order; 0 comes after 2, which was asked later."""
+    begun(path)
+    times = [(0, 9), (0, 2), (1, 5), (None, 6), (2, 3), (2, 4), (3, None)]
+    at = [tuple(t if t is None else NOW + t * HOUR for t in pair) for pair in times]
+    overview = seen(path, at=at)
+    parsed = Parsed(page(overview, NOW + 13 * HOUR, ModelNumbers()))
+    assert "1 value came after that of a trial which was asked later" in parsed.text
+    assert "Half of the values came within 4 h, the slowest took 9 h" in parsed.text
+    assert "Pending 1 oldest for 10 h" in parsed.text and "A value takes 4 h" in parsed.text
+    assert parsed.titles == [
+        "Values, and the best so far",
+        "Values against each coordinate",
+        "All parameters together",
+        "When trials were asked and told",
+    ]
+
+
+def test_data_given_at_the_start_count(path, capsys, no_pictures):
+    X, Y = BOX.sample(2, seed=5), torch.tensor([2.0, -3.0], dtype=torch.float64)
+    options = {"noise_variance": 0.01, "width": 2.0}
+    strategy = bx.algorithms.gp_bucb(BOX, rbf(0.6, 1.3), initial=(X, Y), **options)
+    study = bx.Study(path, strategy)
+    study.attach(BOX.sample(1, seed=1)[0], 1.0)
+    said = shown(capsys, "status", path)
+    place = ", ".join(f"{cell:.6g}" for cell in X[0].tolist())
+    assert f"best so far  2, of the data given at the start, at ({place})" in said
+    assert "best trial   1, trial 0 at (" in said
+    text = require_harmless(made(path)).text
+    assert "Best so far 2 given at the start; largest is best" in text
+    assert "The best value of the trials is 1 , measured in trial 0" in text
+    study.attach(BOX.sample(1, seed=2)[0], 4.0)
+    assert "best so far  4, trial 1 at (" in shown(capsys, "status", path)
+    assert "Best so far 4 trial 1" in require_harmless(made(path)).text
+
+
+def test_values_of_contexts_and_from_outside_are_not_said_to_compare(path, capsys, no_pictures):
+    study = bx.Study(path, bx.strategies.RandomSearch(BOX, context_domain=bx.Box([(0, 9)])))
+    for context in (1.0, 8.0):
+        study.tell(study.ask(context=[context]), context)
+    study.attach(BOX.upper + 1, 99.0, [1.0], outside=True)
+    assert "best so far  8, trial 1" in (said := shown(capsys, "status", path))
+    assert "in context (8), over all contexts" in said
+    text = require_harmless(made(path)).text
+    assert "largest is best, over all contexts" in text
+    assert "the best of all may only have had the best context" in text
+
+
+def test_empty_studies_and_those_without_values(path, figures):
+    study = bx.Study(path, bx.strategies.RandomSearch(BOX), minimize=True)
+    parsed = require_harmless(made(path))
+    assert "no trial has been asked of it yet" in parsed.text and "smallest" in parsed.text
+    study.ask(2)
+    parsed = require_harmless(made(path))
+    assert "No value has come yet" in parsed.text and "No result yet" in parsed.text
+    assert len(parsed.titles) == 3
+    study.abandon(0)
+    study.abandon(1, failed=True)
+    parsed = require_harmless(made(path))
+    assert "none is waited for" in parsed.text
+    assert "Crosses are failed. Squares are abandoned." in parsed.text
+
+
+def test_rounds_levels_and_refuted_levels(path):
+    """As methods record them: the share of the domain, and values that came when the next began."""
+    bodies = [asked(id, phase="a", level=0) for id in range(2)]
+    bodies[0]["info"] = {"round": 0, "plan": {"volume": 1.0}}
+    bodies[1]["info"] = {"round": 0}
+    opening = {"round": 1, "opening": {"volume": 0.25}}
+    bodies += [{"event": "told", "id": 0, "value": 1.0}, asked(2, **opening)]
+    bodies += [{"event": "told", "id": 1, "value": 1.0}, {"event": "told", "id": 2, "value": 2.0}]
+    events(path, bodies, name="rounds")
+    (part,) = parts(read_overview(path, "rounds"))
+    assert [(member.name, member.ids) for member in part.members] == [
+        ("round 0", [0, 1]),
+        ("round 1", [2]),
+    ]
+    assert [(stage.num_late, stage.share) for stage in part.stages] == [(1, 1.0), (0, 0.25)]
+    bodies = [asked(id, level=id, refuted=[{"level": 0}] * id) for id in range(2)]
+    events(path, bodies, name="levels")
+    (part,) = parts(read_overview(path, "levels"))
+    assert "Refuted before trial 1: level 0." in part.words and part.stages == []
+
+
+@pytest.mark.slow
+def test_methods_record_rounds_and_models_as_the_page_reads_them(path):
+    numbers = {"rkhs_bound": 0.3, "noise_std": 0.03, "delta": 0.1, "noise_variance": 0.01}
+    candidates = bx.FiniteSet(BOX.sample(30, seed=1))
+    strategy = bx.algorithms.bpe_delay(
+        candidates, rbf(0.6), horizon=40, delay=bx.delays.Poisson(1), **numbers
+    )
+    study = bx.Study(path, strategy, name="rounds")
+    waiting = []
+    for i in range(36):
+        waiting.append(study.ask())
+        if len(waiting) > 3:
+            trial = waiting.pop(i % 3)
+            study.tell(trial, float(trial.x.sum()))
+    (part,) = parts(read_overview(path, "rounds"))
+    rounds = study.strategy.rounds
+    assert len(part.stages) == len(rounds) > 1
+    late = [len(round.told_too_late(study.strategy.history)) for round in rounds]
+    assert [stage.num_late for stage in part.stages] == late and sum(late) > 0
+    assert [stage.share for stage in part.stages] == [round.choice.volume for round in rounds]
+    levels = [0.1, 0.3, 0.01]
+    numbers = {"noise_variance": 0.01, "rkhs_bound": 1.0, "noise_std": 0.1, "horizon": 20}
+    master = bx.algorithms.regret_balancing(BOX, rbf(0.6), misspecifications=levels, **numbers)
+    study = bx.Study(path, master, name="bases")
+    for _ in range(6):
+        study.tell(study.ask(), 0.5)
+    (part,) = parts(read_overview(path, "bases"))
+    names = [f"misspecification={level}" for level in (0.3, 0.1, 0.01)]
+    assert [member.name for member in part.members] == names
+
+
+# --- whatever the numbers and the texts are -------------------------------------------------------
+
+
+def test_many_coordinates_are_cut(path, figures):
+    box = bx.Box([[0.0] * 15, [1.0] * 15])
+    study = bx.Study(path, bx.strategies.RandomSearch(box, context_domain=box))
+    for i in range(3):
+        study.tell(study.ask(context=[i / 3] * 15), -0.5 * i)
+    parsed = require_harmless(made(path))
+    assert "The first 12 of 30 coordinates are shown" in parsed.text
+    assert "The first 24 of 30 coordinates are shown" in parsed.text
+    assert "Trials had different contexts" in parsed.text
+    head, *rows = parsed.tables[-1]
+    assert len(rows) == 3 and head[2] == "at" and rows[0][2].count(",") == 24
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extreme", [sys.float_info.max, 1e308])
+def test_the_largest_numbers_are_drawn(path, capsys, extreme):
+    bodies = [asked(id, (extreme, -extreme)) for id in range(3)]
+    values = (-extreme, 0.5, extreme)
+    bodies += [{"event": "told", "id": id, "value": value} for id, value in enumerate(values)]
+    events(path, bodies)
+    parsed = require_harmless(made(path))
+    assert len(parsed.titles) == 5 and "Numbers beyond 1e+300" in parsed.text
+    assert f"{extreme:.6g}" in parsed.text and capsys.readouterr().err == ""
+
+
+def test_a_picture_that_cannot_be_drawn_leaves_the_page(path, figures, monkeypatch):
+    def fails(figure, *_, **__):
+        raise ValueError("no room <b>")
+
+    begun(path)
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", fails)
+    parsed = require_harmless(made(path))
+    assert "This picture could not be drawn: no room <b>." in parsed.text
+    assert parsed.titles == [] and len(parsed.table("trial", "state")) == 7
+
+
+@pytest.mark.parametrize("slow", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_hostile_text_is_shown_and_not_obeyed(path, slow, request):
+    """Of a description, of infos and of names; with pictures in the slow test."""
+    if not slow:
+        request.getfixturevalue("no_pictures")
+    names = [HOSTILE, r"$\frac{", "a & b"]
+    strategy = {"class": HOSTILE, HOSTILE: HOSTILE, "models": {"names": names, "models": []}}
+    description = {"versions": {HOSTILE: HOSTILE}, "strategy": strategy}
+    bodies = []
+    for id in range(4):
+        info = {"model": id, "kind": f"{HOSTILE}{id % 2}", "phase": f"$\\frac{{{id % 2}"}
+        info |= {"refuted": [{"level": HOSTILE}], "level": id, "fit": {HOSTILE: HOSTILE}}
+        bodies += [asked(id, (0.1 * id, 1.0), **info, opening={"volume": HOSTILE})]
+        bodies += [{"event": "told", "id": id, "value": 1e300}]
+    events(path, bodies, description, HOSTILE)
+    text = made(path)
+    parsed = require_harmless(text)
+    assert "<script" not in text and "<img" not in text
+    assert parsed.text.count("<script>alert('x')</script>") >= 4
+
+
+def test_descriptions_of_others_are_no_error(path, capsys, no_pictures):
+    huge = 10**400
+    strategy = {
+        "class": "A" * 10_000,
+        "B" * 10_000: 1.0,
+        "domain": {"log": [huge, "x", None], "categories": {"0": [huge], "1": ["a"], "2": {}}},
+        "context_domain": {"domain": 3},
+        "initial": [{"values": [[huge]]}, {"values": [huge]}],
+        "bases": [{"initial": [{"shape": ["many"]}, 3]}, 7, {}],
+        "bounds": [{}, {"misspecification": huge}],
+        "models": {"names": ["m"] * 3000, "models": []},
+    }
+    description = {"strategy": strategy, "made_by": ["f"], "versions": {"v" * 999: "1"}}
+    bodies = []
+    for id in range(3):
+        bodies += [asked(id, (1.0, 2.0), plan={"volume": huge}, round=id, base=id, model=id)]
+        bodies += [{"event": "told", "id": id, "value": 1.0}]
+    events(path, bodies, description, "n" * 10_000)
+    text = made(path)
+    require_harmless(text)
+    assert all(letter * 201 not in text for letter in "ABnv") and len(text) < 60_000
+    assert "strategy" in shown(capsys, "status", path)
+
+
+@pytest.mark.parametrize("change", [{"x": [{"not finite": "inf"}]}, {"context": [1e999]}])
+def test_places_that_are_nowhere_are_refused(path, change, capsys):
+    events(path, [json.loads(json.dumps(asked(0) | change).replace("Infinity", '"inf"'))])
+    message = refused(capsys, "status", path)
+    assert "cannot be read" in message or "does not fit those before" in message
+
+
+def test_without_matplotlib_or_jinja_it_is_said_what_to_install(path, monkeypatch, capsys):
+    begun(path)
+    with monkeypatch.context() as patch:
+        for module in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+            patch.delitem(sys.modules, module)
+        patch.setitem(sys.modules, "matplotlib", None)
+        patch.delitem(sys.modules, "botorch_ext.reports.pictures", raising=False)
+        parsed = require_harmless(made(path))
+    assert "pip install 'botorch-ext[plot]'" in parsed.text and parsed.having("figure") == []
+    path.with_suffix(".html").unlink()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert "botorch-ext[studies]" in refused(
+        capsys, "report", path, "-o", path.with_suffix(".html")
+    )
+    assert not path.with_suffix(".html").exists()
+
+
+@pytest.mark.slow
+def test_five_thousand_trials(path):
+    bodies = []
+    for id in range(5000):
+        x = [((id * (j + 3)) % 997) / 997 for j in range(6)]
+        bodies.append(asked(id, x, model=id % 3, mean=x[0], std=x[1]))
+        bodies += [{"event": "told", "id": id, "value": x[2]}] if id % 20 else []
+    events(path, bodies)
+    text = made(path)
+    assert len(text) < 5_000_000
+    parsed = require_harmless(text)
+    assert [row[0] for row in parsed.table("trial", "state")] == [str(id) for id in range(5000)]
+    assert "open" not in parsed.having("details")[-1]
+    assert "The oldest 50 of 250 are shown" in parsed.text
