@@ -169,8 +169,8 @@ def test_the_same_session_by_the_command_line_alone(tmp_path, monkeypatch, capsy
     assert said.out == "attached 8 trials: 0, 1, 2, 3, 4, 5, 6, 7\n"
     assert said.err == (
         "botorch-ext: old.csv: all rows were attached; rows that lie outside the space are kept "
-        "as data and never asked: line 8: temperature [°C] must be a number from 20 to 80 in steps of 0.1, got "
-        "81.0\n"
+        "as data and never asked: line 8: temperature [°C] must be a number from 20 to 80 in steps "
+        "of 0.1, got 81.0\n"
     )
     assert "line 2 is the result of trial 0" in run("attach yield.db old.csv", status=2)
     assert run("ask yield.db -n 4 --csv to_do.csv") == (

@@ -4,7 +4,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from matplotlib.collections import PathCollection, QuadMesh
 
 import botorch_ext as bx
 from botorch_ext.domains.contexts import ContextSpace
@@ -13,9 +12,9 @@ from botorch_ext.plotting import plot_action_map, plot_action_map_1d
 from botorch_ext.problems import ContextualRKHSFunction
 from botorch_ext.strategies import OptimisticStrategy
 from botorch_ext.strategies.random_search import RandomSearch
-from tests.helpers import rbf, tolerance
+from tests.helpers import rbf
+from tests.plotting.reading import CLOSE, dots, heights, legend, mesh
 
-CLOSE = tolerance(torch.float64)
 ARMS = bx.FiniteSet([[2.0, -6.4], [2.3, -6.9], [3.1, -6.2], [4.0, -7.0], [4.8, -6.6]])
 HOURS = torch.tensor([[10.0], [12.5], [17.0], [23.0]], dtype=torch.float64)
 DAY = bx.Box([[8.0], [24.0]])
@@ -39,21 +38,8 @@ def study(domain=ARMS, contexts=HOURS, num=40, context_domain=DAY):
     return strategy, problem
 
 
-def mesh_of(ax):
-    (mesh,) = (c for c in ax.collections if isinstance(c, QuadMesh))
-    return mesh
-
-
-def heights(ax):
-    return np.asarray(mesh_of(ax).get_array())
-
-
 def lines(ax):
     return {line.get_label(): line.get_xydata() for line in ax.lines if len(line.get_xydata())}
-
-
-def legend(ax):
-    return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def colour_label(ax):
@@ -71,13 +57,13 @@ def test_cells_dots_and_frames_are_means_counts_and_the_best():
     arms, hours = ARMS.points.tolist(), HOURS.tolist()
     means = np.array([[mean_at(strategy, x, z) for z in hours] for x in arms])
     np.testing.assert_allclose(heights(ax), means, **CLOSE)
-    (dots,) = (c for c in ax.collections if isinstance(c, PathCollection))
+    (chosen,) = dots(ax)
     counts = {}
     for trial in strategy.history.trials:
         place = hours.index(trial.context.tolist()), arms.index(trial.x.tolist())
         counts[place] = counts.get(place, 0) + 1
-    places = [tuple(map(int, place)) for place in dots.get_offsets()]
-    shown = dict(zip(places, dots.get_sizes(), strict=True))
+    places = [tuple(map(int, place)) for place in chosen.get_offsets()]
+    shown = dict(zip(places, chosen.get_sizes(), strict=True))
     assert set(shown) == set(counts)
     most = max(counts.values())
     assert most > 1
@@ -112,7 +98,7 @@ def test_relative_means_and_labels():
 def test_choices_in_other_contexts_are_not_shown_and_many_labels_are_thinned_out():
     strategy, _ = study()
     ax = plot_action_map(strategy, DAY.sample(30, seed=1))
-    assert not [c for c in ax.collections if isinstance(c, PathCollection)]
+    assert not dots(ax)
     assert legend(ax) == ["highest posterior mean"]
     assert ax.get_xticks().tolist() == [0, 4, 8, 12, 16, 20, 24, 28]
 
@@ -139,14 +125,14 @@ def test_the_map_of_a_line_of_actions_shows_means_choices_and_the_best():
     strategy, problem = study(LINE, DAY.sample(6, seed=2), num=6)
     ax = plot_action_map_1d(strategy, truth=problem, num_points=15)
     across, up = np.linspace(8.0, 24.0, 15), np.linspace(2.0, 5.0, 15)
-    np.testing.assert_allclose(mesh_of(ax).get_coordinates()[..., 0], np.tile(across, (15, 1)))
-    np.testing.assert_allclose(mesh_of(ax).get_coordinates()[..., 1], np.tile(up[:, None], 15))
+    np.testing.assert_allclose(mesh(ax).get_coordinates()[..., 0], np.tile(across, (15, 1)))
+    np.testing.assert_allclose(mesh(ax).get_coordinates()[..., 1], np.tile(up[:, None], 15))
     means = np.array([[mean_at(strategy, [x], [z]) for z in across] for x in up])
     np.testing.assert_allclose(heights(ax), means, **CLOSE)
-    (dots,) = (c for c in ax.collections if isinstance(c, PathCollection))
+    (chosen,) = dots(ax)
     asked = [[*t.context.tolist(), *t.x.tolist()] for t in strategy.history.trials]
-    assert np.asarray(dots.get_offsets()).tolist() == asked
-    assert (np.diff(dots.get_sizes()) > 0).all()
+    assert np.asarray(chosen.get_offsets()).tolist() == asked
+    assert (np.diff(chosen.get_sizes()) > 0).all()
     true = np.array([[float(problem([x, z])) for z in across] for x in up])
     expected = {"highest posterior mean": means, "truly best": true}
     for label, values in expected.items():
@@ -162,8 +148,8 @@ def test_the_range_of_contexts():
     assert plot_action_map_1d(strategy, num_points=5).get_xlim() == (11.0, 20.0)
     ax = plot_action_map_1d(strategy, context_bounds=(12.0, 22.0), num_points=5)
     assert ax.get_xlim() == (12.0, 22.0)
-    (dots,) = (c for c in ax.collections if isinstance(c, PathCollection))
-    assert len(dots.get_offsets()) == 4  # those inside
+    (chosen,) = dots(ax)
+    assert len(chosen.get_offsets()) == 4  # those inside
     fresh = OptimisticStrategy(LINE, bx.KernelGP(kernel(1), 0.02), 2.0, context_domain=DAY)
     ax = plot_action_map_1d(fresh, num_points=5)
     assert ax.get_xlim() == (8.0, 24.0)

@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 import torch
 from gpytorch.kernels import RBFKernel
-from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.colors import same_color
 
 import botorch_ext as bx
 from botorch_ext.models import CandidateModels
 from botorch_ext.plotting import PALETTE, plot_model_bands, plot_models
 from botorch_ext.strategies import HyperparameterElimination
-from tests.helpers import tolerance
+from tests.plotting.reading import CLOSE, bands, legend
 
-CLOSE = tolerance(torch.float64)
 LINE = bx.FiniteSet(torch.linspace(5.0, 2.0, 70, dtype=torch.float64).unsqueeze(-1))
 PLANE = bx.Box([[2.0, -7.0], [5.0, -6.2]])
 
@@ -151,26 +149,10 @@ def test_two_sides_run_up_and_down():
     np.testing.assert_allclose(sorted(map(tuple, points.tolist())), sorted(expected), **CLOSE)
 
 
-def bands(ax):
-    """Lower and upper edges of the bands, as dictionaries of their positions."""
-    found = []
-    for collection in ax.collections:
-        if isinstance(collection, FillBetweenPolyCollection):
-            vertices = collection.get_paths()[0].vertices
-            across = np.unique(vertices[:, 0])
-            edges = [np.sort(vertices[vertices[:, 0] == x, 1])[[0, -1]] for x in across]
-            found.append((across, *np.array(edges).T))
-    return found
-
-
 def assert_band(shown, across, lower, upper):
     np.testing.assert_allclose(shown[0], across)
     np.testing.assert_allclose(shown[1], lower, **CLOSE)
     np.testing.assert_allclose(shown[2], upper, **CLOSE)
-
-
-def legend(ax):
-    return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def test_bands_of_the_models_alive_on_a_finite_set():

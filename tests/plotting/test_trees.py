@@ -11,9 +11,8 @@ from matplotlib.colors import to_rgba
 import botorch_ext as bx
 from botorch_ext.plotting import PALETTE, plot_tree
 from botorch_ext.problems import GrowthFunction
-from tests.helpers import tolerance
+from tests.plotting.reading import CLOSE, legend
 
-CLOSE = tolerance(torch.float64)
 LINE = bx.Box([[2.0], [3.1]])
 PLANE = bx.Box([[2.0, -7.0], [3.0, -6.4]])
 KEPT, DROPPED, CURRENT = (to_rgba(PALETTE[i]) for i in (2, 1, 5))
@@ -49,10 +48,6 @@ def cells(collection):
 
 def polygons(ax):
     return [each for each in ax.collections if isinstance(each, PolyCollection)]
-
-
-def legend(ax):
-    return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def test_a_row_for_each_level(line):

@@ -10,15 +10,10 @@ from tests.oracles.particles import model_of
 BOX = bx.Box([(2.0, 5.0), (-3.0, -1.0)])
 
 
-def hill(x):
-    """A smooth hill."""
-    a, b = (x - torch.tensor([3.0, -2.0], dtype=x.dtype)).unbind(-1)
-    return 2 - a.square() - 2 * b.square() + 0.3 * a * b
-
-
 def height(x):
-    """The hill with a cliff: its low values are bent."""
-    return hill(x) - 40 * (x[..., 0] - 4.2).clamp_min(0)
+    """A smooth hill with a cliff: its low values are squeezed or bent."""
+    a, b = (x - torch.tensor([3.0, -2.0], dtype=x.dtype)).unbind(-1)
+    return 2 - a.square() - 2 * b.square() + 0.3 * a * b - 40 * (a - 1.2).clamp_min(0)
 
 
 def played(strategy: Strategy, num: int = 14, f=height) -> Strategy:
