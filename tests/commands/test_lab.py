@@ -72,7 +72,8 @@ def test_the_contract(tmp_path, monkeypatch):
     best = study.recommended()
     assert space.contains(best.params) and 0 <= best.probability <= 1
     with pytest.raises(
-        TableError, match=r"row 0 is the result of trial 0 once more; .*; and 3 more; repeat=True"
+        TableError,
+        match=r"row 0 is the result of trial 0 once more; .*; and 3 more .*; repeat=True",
     ):
         study.attach(pandas_frame)
     assert len(study.attach(pandas_frame, repeat=True, outside=True)) == 8
@@ -147,6 +148,7 @@ def test_the_commands_of_the_contract(tmp_path, monkeypatch, capsys):
     assert study.strategy.history.failed == {4}
 
 
+@pytest.mark.slow
 def test_the_same_session_by_the_command_line_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 

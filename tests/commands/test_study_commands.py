@@ -12,6 +12,7 @@ import pytest
 import botorch_ext as bx
 from botorch_ext.command_line import main
 from botorch_ext.strategies import RandomSearch
+from tests.helpers import rbf
 from tests.studies.commands import refused, rows_of, shown
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
@@ -165,10 +166,11 @@ depth = { type = "integer", low = 1, high = 9 }
     assert "condition of depth: model must be one of" in said and "'forest'" in said
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("minimize", [False, True])
 def test_what_is_recommended_may_fall_short(capsys, minimize):
-    strategy = bx.algorithms.integrated_ei(bx.Space(time=bx.Real(1, 9)), seed=1)
+    numbers = {"noise_variance": 4.0, "width": 2.0}
+    strategy = bx.algorithms.gp_bucb(bx.Space(time=bx.Real(1, 9)), rbf(3.0).float(), **numbers)
+    strategy.expect(bx.exceptions.PriorScaleWarning)
     study = bx.Study("lab.db", strategy, minimize=minimize, objective="cost", unit="EUR")
     for time in range(1, 9):
         study.attach({"time": time}, (time - 4.5) ** 2 + 3 * (-1) ** time)

@@ -21,7 +21,7 @@ from tests.predictions.particles import BOX, dense_parts, height, played, standa
 
 # Joint draws of the library and of the oracle: their standard errors are under .006 standard
 # deviations of what is averaged.
-_NUM_DRAWS = 200_000
+_NUM_DRAWS = 80_000
 
 
 def _gp(X, Y):

@@ -330,6 +330,7 @@ def test_rows_are_predicted_in_their_own_context_or_in_one():
         study.predict(without)
 
 
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.OutsideDomainWarning")
 def test_the_command_predicts_the_points_of_a_sheet_in_order(folder, capsys):
     study = modelled(context=bx.Space(hour=bx.Real(0, 24)))
     for i in range(4):

@@ -46,7 +46,7 @@ def in_style(number, has_comma):
     return number.replace(".", ",") if has_comma else number
 
 
-@settings(AS_DRAWN, max_examples=20)
+@settings(AS_DRAWN, max_examples=14)
 @given(
     space=spaces(),
     numbers=st.lists(values(), min_size=3, max_size=3),
@@ -87,7 +87,7 @@ def test_a_sheet_is_asked_filled_in_saved_and_told(space, numbers, how, asks_wit
         assert study.strategy.history.values == {i: sign * n for i, n in enumerate(numbers)}
 
 
-@settings(AS_DRAWN, max_examples=12)
+@settings(AS_DRAWN, max_examples=8)
 @given(
     space=spaces(PRINTED),
     numbers=st.lists(values(), min_size=4, max_size=4, unique=True),
