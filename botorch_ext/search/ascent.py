@@ -32,6 +32,9 @@ def batched_lbfgsb(
     The host computes the steps. The function is evaluated on the device of the starts, with one
     call for each step of all starts that have not ended.
 
+    SciPy's L-BFGS-B may stop on a slope, after a step that gained next to nothing. An ascent that
+    ends so begins again from there, as long as its value rises.
+
     Args:
         value_and_gradient: The function, from ``m x d`` points to ``m`` values and ``m x d``
             gradients. A value that is not finite ranks lowest, and an entry of a gradient that is
@@ -39,7 +42,7 @@ def batched_lbfgsb(
         starts: The starts ``k x d``, in the unit cube.
         tolerance: The largest distance below its maximum at which an ascent may end, for values
             that vary by about 1.
-        max_iterations: The largest number of steps of each start.
+        max_iterations: The largest number of steps of each start, in all.
         together: Whether each call gets all starts, ``k x d`` in their order, so that each may
             have a function of its own.
         race: Whether only the highest end counts, so that starts that will not reach it give up.
@@ -52,9 +55,16 @@ def batched_lbfgsb(
     ends = latest.copy()
     heights, lowest = np.full(len(ends), -np.inf), np.full(len(ends), np.inf)
     evaluations = np.zeros(len(ends))
+    # An ascent ends after a step that gains less; small, as a step of a slow ascent gains much
+    # less than is left.
+    least_gain = max(1e-3 * tolerance, torch.finfo(starts.dtype).eps)
+    # Where the gradient is g and the curvature c, the maximum is higher by g^2 / 2c. A slope is not
+    # told from rounding where the gain is not.
+    flat, steep = 0.1 * tolerance**0.5, 0.1 * (1e3 * least_gain) ** 0.5
+    active, steps_left = np.arange(len(ends)), np.full(len(ends), max_iterations)
 
     def loss(points: ndarray, batch_indices: list[int]) -> tuple[ndarray, ndarray]:
-        rows = np.array(batch_indices)
+        rows = active[batch_indices]
         latest[rows] = points
         X = torch.as_tensor(latest.copy() if together else points).to(starts, non_blocking=True)
         value, gradient = value_and_gradient(X)
@@ -78,17 +88,23 @@ def batched_lbfgsb(
             f[behind], g[behind] = heights.max(), 0
         return -f, -g
 
-    fmin_l_bfgs_b_batched(
-        loss,
-        latest,
-        bounds=[(0.0, 1.0)] * starts.shape[-1],
-        # In units of rounding; small, as a step of a slow ascent gains much less than is left.
-        factr=max(1e-3 * tolerance, torch.finfo(starts.dtype).eps) / torch.finfo(torch.float64).eps,
-        # Where the gradient is g and the curvature c, the maximum is higher by g^2 / 2c.
-        pgtol=0.1 * tolerance**0.5,
-        maxiter=max_iterations,
-        pass_batch_indices=True,
-    )
+    while len(active):
+        before = heights.copy()
+        _, _, runs = fmin_l_bfgs_b_batched(
+            loss,
+            ends[active],
+            bounds=[(0.0, 1.0)] * starts.shape[-1],
+            factr=least_gain / torch.finfo(torch.float64).eps,
+            pgtol=flat,
+            maxiter=int(steps_left[active].min()),
+            pass_batch_indices=True,
+        )
+        steps_left[active] -= [run.nit for run in runs]
+        # The gradient is 0 where a start gave up and where a value is not finite.
+        active = active[[_slope(run.x, -run.jac) > steep for run in runs]]
+        gains = heights[active] - before[active]
+        rises = gains > least_gain * np.abs(heights[active]).clip(min=1)
+        active = active[rises & (steps_left[active] > 0)]
     X, values = (torch.as_tensor(each).to(starts, non_blocking=True) for each in (ends, heights))
     return X, values
 
@@ -145,6 +161,11 @@ def feasible_ascent(
         g = torch.where(moved[:, None], trial_g[pick], g)
         step = step * torch.where(moved, lengths[which], lengths[-1])
     return x, f
+
+
+def _slope(x: ndarray, g: ndarray) -> float:
+    """The largest entry of the projected gradient, as L-BFGS-B measures it."""
+    return float(np.abs((x + g).clip(0, 1) - x).max())
 
 
 def _free_coordinates(x: Tensor, g: Tensor) -> Tensor:
