@@ -296,9 +296,10 @@ class Space(Box):
         if given is None:
             return None
         if is_matrix(given):
-            for a, b in zip(*(torch.as_tensor(part).tolist() for part in given), strict=False):
-                weights = {n: w for n, w in zip(self._names, a, strict=False) if w}
-                self._texts.append(written(weights, b))
+            A, b = (torch.as_tensor(part, dtype=torch.float64).tolist() for part in given)
+            for row, bound in zip(A, b, strict=False):
+                weights = {n: w for n, w in zip(self._names, row, strict=False) if w}
+                self._texts.append(written(weights, bound))
             return given
         rows, bounds = [], []
         for text, weights, limit in read(given, self.parameters):

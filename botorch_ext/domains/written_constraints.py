@@ -130,9 +130,15 @@ def _plus(one: _Sum, other: _Sum, factor: float) -> _Sum:
 
 
 def written(weights: Mapping[str, float], bound: float) -> str:
-    """The text of a constraint."""
+    """The text of a constraint, from which `of_text` reads the same numbers."""
     terms = []
     for name, weight in weights.items():
         shown = name if name.isidentifier() and not iskeyword(name) else f"`{name}`"
-        terms.append(shown if weight == 1 else f"{weight:g} * {shown}")
-    return f"{' + '.join(terms)} <= {bound:g}"
+        terms.append(shown if weight == 1 else f"{_digits(weight)} * {shown}")
+    return f"{' + '.join(terms)} <= {_digits(bound)}"
+
+
+def _digits(number: float) -> str:
+    """The shortest text from which Python reads the same number."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))

@@ -14,7 +14,8 @@ import torch.distributed as dist
 from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 
 import botorch_ext as bx
-from botorch_ext.domains.shards import Shard
+
+pytestmark = pytest.mark.slow  # groups of processes
 
 _N, _STEPS = 211, 16
 
@@ -128,7 +129,7 @@ def _all_studies(rank, delay):
     return studies, _plans(domain)
 
 
-@pytest.mark.parametrize(("size", "delay"), [(2, 0), (3, 4), (4, 1)])
+@pytest.mark.parametrize(("size", "delay"), [(2, 0), (3, 4)])
 def test_processes_choose_what_one_alone_chooses(size, delay, tmp_path):
     of_processes = _together(size, tmp_path, partial(_all_studies, delay=delay))
     for (rows, std), (alone, std_alone) in zip(
@@ -205,9 +206,3 @@ def test_what_cannot_be_divided_is_refused_and_different_data_are_an_error(tmp_p
 def test_without_processes_there_are_no_shards():
     with pytest.raises(ValueError, match="group must be a process group, but torch"):
         bx.ShardedSet(_points())
-
-
-def test_a_row_stands_in_its_shard_or_anywhere():
-    shard = Shard(10, 20, None)
-    assert [shard.place(row) for row in (0, 10, 15, 19, 40)] == [0, 0, 5, 9, 9]
-    assert shard.place(torch.tensor([0, 15, 40])).tolist() == [0, 5, 9]

@@ -1,289 +1,573 @@
-"""Boxes with whole numbers, logarithmic scales, codes and linear constraints."""
+"""Spaces of named parameters: round trips of values, points and texts, on drawn spaces."""
 
+import ast
 import copy
 import itertools
+import math
 import pickle
+import random
+import re
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.testing import assert_close
 
 import botorch_ext as bx
+from botorch_ext.domains.choices import Fixed, Ordered
+from botorch_ext.domains.outside_points import outside_point, params_outside
+from botorch_ext.domains.written_constraints import of_text, written
 from botorch_ext.exceptions import OutsideDomainError
+from botorch_ext.hyperparameters.inputs import Inputs
 
-BOUNDS = [(20.0, 120.0), (1e-4, 2.0), (0.6, 6.9), (-1.0, 5.0)]
-SUM = ([[0.01, 0.0, 0.3, 0.0], [0.0, 1.0, 0.0, -1.0]], [2.5, 1.5])
-
-
-def mixed(**options):
-    """Temperature, logarithm of a concentration, equivalents, solvent; two constraints."""
-    given = {"integer": [2], "log": [1], "categories": {3: [3, -1, 0.5]}, "constraints": SUM}
-    return bx.Box(BOUNDS, **{**given, **options})
-
-
-def is_member(x):
-    """The definition of the points of `mixed`, but for the bounds."""
-    return (
-        x[2] == int(x[2])
-        and x[3] in (-1.0, 0.5, 3.0)
-        and 0.01 * x[0] + 0.3 * x[2] <= 2.5 + 1e-9
-        and x[1] - x[3] <= 1.5 + 1e-9
-    )
+WORDS = ("water", "ethanol", "dmso", "thf", "none")
+NAMES = {
+    **{name: getattr(bx, name) for name in ("Space", "Real", "Integer", "Choice")},
+    "Fixed": Fixed,
+    "Ordered": Ordered,
+}
 
 
-def test_what_a_box_was_made_of_can_be_read():
-    box = mixed()
-    assert (box.integer, box.log) == ((2,), (1,))
-    assert box.categories == {3: (-1.0, 0.5, 3.0)}
-    assert [tensor.tolist() for tensor in box.constraints] == [SUM[0], SUM[1]]
-    assert not box.is_plain
-    assert not box.is_filled
-    logs = bx.Box(BOUNDS[:2], log=[1])
-    assert not logs.is_plain
-    assert logs.is_filled
-    plain = bx.Box(BOUNDS, integer=[], log=(), categories={}, constraints=None)
-    assert plain.is_plain
-    assert plain.is_filled
-    assert (plain.integer, plain.log, plain.categories, plain.constraints) == ((), (), {}, None)
+def a_parameter(draw: random.Random):
+    low = round(draw.uniform(-50, 50), draw.randint(0, 3))
+    positive = round(draw.uniform(0.01, 5), 3)
+    kinds = [
+        lambda: bx.Real(low, low + draw.uniform(0.1, 90)),
+        lambda: bx.Real(positive, positive * draw.uniform(2, 1e4), log=True, unit="mol/l"),
+        lambda: bx.Real(low, low + draw.uniform(1, 90), digits=draw.randint(0, 3), unit="°C"),
+        lambda: bx.Real(low, low + draw.uniform(1, 9), step=draw.choice((0.1, 0.25, 0.3, 1 / 3))),
+        lambda: bx.Real(1, draw.randint(2, 40), log=True, step=0.5),
+        lambda: bx.Integer(round(low), round(low) + draw.randint(1, 30)),
+        lambda: bx.Integer(1, draw.randint(2, 500), log=True),
+        lambda: bx.Integer(round(low), round(low) + draw.randint(3, 99), step=draw.randint(2, 3)),
+        lambda: bx.Choice(WORDS[: draw.randint(1, 5)]),
+        lambda: bx.Choice([1, 2.5, True, None, "1", math.nan][: draw.randint(2, 6)]),
+        lambda: Ordered((0.1, 1, 5)),
+        lambda: bx.Choice({word: [len(word), i] for i, word in enumerate(WORDS)}),
+        lambda: Fixed(7),
+    ]
+    return draw.choice(kinds)()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_samples_are_points_of_the_box(seed, device):
-    box = mixed(device=device)
-    X = box.sample(500, seed)
-    assert X.shape == (500, 4)
-    assert bool(box.contains(X).all())
-    assert all(is_member(x) for x in X.tolist())
-    assert torch.equal(X, box.sample(500, seed))
-    assert torch.equal(X[:7], box.sample(7, seed))
-    assert box.sample(0, seed).shape == (0, 4)
+def a_space(seed: int, dtype: torch.dtype = torch.float64) -> bx.Space:
+    """A space of up to 8 parameters, with a tree and a constraint where there can be any."""
+    draw = random.Random(seed)
+    parameters = {f"p{i}": a_parameter(draw) for i in range(draw.randint(1, 7))}
+    parameters["last"] = bx.Real(-1, 1)
+    choices = [name for name, each in parameters.items() if type(each) is bx.Choice]
+    conditions, free = {}, list(parameters)
+    if choices and draw.random() < 0.7:
+        child = draw.choice([name for name in parameters if name != choices[0]])
+        conditions = {child: (choices[0], parameters[choices[0]].values[:1])}
+        free.remove(child)
+    lines = [name for name in free if isinstance(parameters[name], bx.Real | bx.Integer)]
+    constraints = []
+    if len(lines) > 1 and draw.random() < 0.7:
+        a, b = parameters[lines[0]], parameters[lines[1]]
+        weight = draw.uniform(-3, 3)
+        top = a.ends[1] + max(weight * end for end in b.ends)
+        least = a.ends[0] + min(weight * end for end in b.ends)
+        bound = least + draw.uniform(0.3, 0.9) * (top - least)
+        constraints = [f"{lines[0]} + {weight!r} * {lines[1]} <= {bound!r}"]
+    return bx.Space(parameters, constraints=constraints, conditions=conditions, dtype=dtype)
 
 
-def test_what_is_no_point_is_said_with_its_column():
-    box = mixed()
-    for x, reason in [
-        ([20.0, 0.5, 2.5, 3.0], r"have a whole number in column 2"),
-        ([20.0, 0.5, 2.0, 0.0], r"have one of the codes \[-1.0, 0.5, 3.0\] in column 3"),
-        ([119.0, 0.5, 5.0, 3.0], r"satisfy constraint 0, \[0.01, 0.0, 0.3, 0.0\] x <= 2.5"),
-        ([20.0, 1.0, 5.0, -1.0], r"satisfy constraint 1, \[0.0, 1.0, 0.0, -1.0\] x <= 1.5"),
-        ([19.0, 0.5, 2.5, 3.0], r"lie in the box"),
-    ]:
-        assert box.contains(x).tolist() == [False]
-        with pytest.raises(OutsideDomainError, match=f"start must {reason}.*got"):
-            box.require_contains([[20.0, 0.5, 2.0, 3.0], x], "start")
-    almost = [20.0, 0.5, 2.0 + 1e-12, 3.0]
-    assert box.contains(almost).tolist() == [False]
-    assert box.contains([70.0, 2.0, 6.0, 0.5]).tolist() == [True]  # both constraints are tight
+def is_same(a: object, b: object) -> bool:
+    return type(a) is type(b) and (a == b or (a != a and b != b))
 
 
-def test_whole_numbers_and_codes_have_equal_shares():
-    box = mixed(constraints=None)
-    X = box.sample(4096, seed=5)
-    for j, values in ((2, [1, 2, 3, 4, 5, 6]), (3, [-1, 0.5, 3])):
-        found, counts = X[:, j].unique(return_counts=True)
-        assert found.tolist() == values
-        assert float((counts / 4096 - 1 / len(values)).abs().max()) < 0.002
-    # Each of 16 parts of the logarithm has its share.
-    low, high = torch.tensor(BOUNDS[1], dtype=torch.float64).log().tolist()
-    counts = torch.histc(X[:, 1].log(), bins=16, min=low, max=high)
-    assert float((counts - 256).abs().max()) <= 2
+def counts(name, space, params):
+    """The definition, of a tree of one condition on the first value of a choice."""
+    if name not in space.named_conditions:
+        return True
+    parent, (first,) = space.named_conditions[name]
+    return is_same(params[parent], first)
 
 
-def test_whole_numbers_on_a_logarithmic_scale():
-    box = bx.Box([(1, 1000), (0.0, 1.0)], integer=[0], log=[0])
-    X = box.sample(8192, seed=1)[:, 0]
-    assert bool((X == X.round()).all())
-    assert (float(X.min()), float(X.max())) == (1.0, 1000.0)
-    low, high = torch.tensor([0.5, 1000.5]).log()
-    for k in (1, 2, 10, 100):
-        share = torch.tensor([k - 0.5, k + 0.5]).log().diff() / (high - low)
-        assert float((X == k).double().mean()) == pytest.approx(float(share), abs=0.001)
+seeds = st.integers(0, 10**6)
 
 
-def test_the_unit_cube_and_back():
-    box = mixed()
-    X = box.sample(300, seed=2)
-    U = box.to_unit(X)
-    assert bool(((U >= 0) & (U <= 1)).all())
-    back = box.from_unit(U)
-    assert torch.equal(back[:, 2:], X[:, 2:])
-    assert torch.allclose(back, X, rtol=1e-12)
-    assert torch.allclose(U[:, 2], (X[:, 2] - 0.5) / 6)
-    corners = torch.tensor([[0.0] * 4, [1.0] * 4], dtype=torch.float64)
-    assert box.from_unit(corners).tolist() == [[20.0, 1e-4, 1.0, -1.0], [120.0, 2.0, 6.0, 3.0]]
-    middle = box.from_unit(torch.full((1, 4), 0.5, dtype=torch.float64))
-    assert float(middle[0, 1]) == pytest.approx((1e-4 * 2.0) ** 0.5)
+@given(seeds, st.sampled_from([torch.float64, torch.float32]))
+def test_points_and_values_go_into_each_other_exactly(seed, dtype):
+    space = a_space(seed, dtype)
+    for x in space.sample(10, seed):
+        params = space.params(x)
+        assert torch.equal(space.point(params), x)
+        again = space.params(space.point(params))
+        assert all(is_same(again[name], value) for name, value in params.items())
+        assert torch.equal(space.require_contains([params, params]), x.expand(2, -1))
+        assert bool(space.contains(params))
+        assert list(params) == [name for name in space.parameters if counts(name, space, params)]
+        for name, value in params.items():
+            parameter = space.parameters[name]
+            assert type(value) in (int, float, str, bool, type(None))
+            if isinstance(parameter, bx.Integer):
+                assert type(value) is int and (value - parameter.low) % parameter.step == 0
+            elif isinstance(parameter, bx.Real):
+                assert type(value) is float and parameter.low <= value <= parameter.high
+                if parameter.spacing is not None and parameter.digits is None:
+                    steps = (value - parameter.low) / parameter.spacing
+                    assert steps == pytest.approx(round(steps), abs=1e-6)
+                if parameter.digits is not None:
+                    assert value == round(value, parameter.digits)
+            elif isinstance(parameter, bx.Choice):
+                assert any(is_same(value, each) for each in parameter.values)
+        for text in space._texts:
+            left, bound = text.split("<=")
+            assert eval(left, {}, params) <= float(bound) + 1e-4 * (1 + abs(float(bound)))
 
 
-def test_stretch_is_the_derivative():
-    box = mixed()
-    U = torch.rand(20, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    X, h = box.from_unit(U), 1e-6
-    for j in (0, 1):
-        step = torch.zeros(4, dtype=torch.float64)
-        step[j] = h
-        slope = (box.from_unit(U + step) - box.from_unit(U - step))[:, j] / (2 * h)
-        assert torch.allclose(box.stretch(X)[:, j], slope, rtol=1e-6)
-    assert not bool(box.stretch(X)[:, 2:].any())
+@given(seeds)
+def test_a_space_is_the_box_of_its_columns_and_its_repr_the_same_space(seed):
+    space = a_space(seed)
+    box = space.without_names()
+    assert type(box) is bx.Box and isinstance(space, bx.Box)
+    assert len(space.names) == space.dim == box.dim
+    assert torch.equal(space.sample(10, 1), box.sample(10, 1))
+    text = repr(space).replace("nan", "math.nan")
+    again = eval(text, {**NAMES, "math": math})
+    for other in (again, copy.deepcopy(space), pickle.loads(pickle.dumps(space)), space.to()):
+        assert repr(other) == repr(space) and torch.equal(other.bounds, space.bounds)
+        assert torch.equal(other.sample(5, 2), space.sample(5, 2))
+    single = space.to(torch.float32)
+    assert isinstance(single, bx.Space) and single.dtype == torch.float32
+    assert single.names == space.names and repr(single) == repr(space)
 
 
-def test_a_plain_box_is_what_it_was():
-    box = bx.Box([[2.0, -3.0], [5.0, -1.5]])
-    engine = torch.quasirandom.SobolEngine(2, scramble=True, seed=3)
-    U = engine.draw(64, dtype=torch.float64)
-    assert torch.equal(
-        box.sample(64, 3), torch.minimum(box.lower + (box.upper - box.lower) * U, box.upper)
-    )
-    X = box.sample(64, 3)
-    assert torch.equal(box.to_unit(X), (X - box.lower) / (box.upper - box.lower))
-    assert repr(box) == "Box([(2.0, 5.0), (-3.0, -1.5)], dtype=torch.float64, device='cpu')"
+numbers = st.floats(-1e9, 1e9).filter(lambda number: abs(number) > 1e-9)
 
 
-@pytest.mark.parametrize("copied", [pickle.dumps, copy.deepcopy, None])
-def test_copies_keep_everything(copied):
-    box = mixed()
-    if copied is None:
-        there = box.to(torch.float32)
-        assert there.dtype == there.constraints[0].dtype == torch.float32
-        assert bool(there.contains(there.sample(50, 0)).all())
-    else:
-        there = copied(box)
-        there = pickle.loads(there) if isinstance(there, bytes) else there
-        assert torch.equal(there.sample(50, 3), box.sample(50, 3))
-    assert (there.integer, there.log, there.categories) == ((2,), (1,), {3: (-1.0, 0.5, 3.0)})
-    assert "integer=[2], log=[1], categories={3: [-1.0, 0.5, 3.0]}, constraints=" in repr(there)
+@given(st.lists(numbers, min_size=2, max_size=2), numbers)
+def test_the_repr_of_matrix_constraints_has_all_digits(row, slack):
+    bound = sum(max(0.0, a) for a in row) - abs(slack) * 1e-12
+    space = bx.Space(a=bx.Real(0, 1), b=bx.Real(0, 1), constraints=([row], [bound]))
+    again = eval(repr(space), dict(NAMES))
+    for one, other in zip(again.constraints, space.constraints, strict=True):
+        assert torch.equal(one, other)
+    assert repr(again) == repr(space)
 
 
-# --- where few points are feasible ----------------------------------------------------------------
+@given(seeds)
+def test_a_wrong_value_is_refused_by_the_name_of_its_parameter(seed):
+    space = a_space(seed)
+    params = space.params(space.sample(1, seed)[0])
+    for name in params:
+        for wrong in ("no such", math.inf, [1], 1e9):
+            with pytest.raises(OutsideDomainError, match=rf"^{name} must be .*, got .* in params$"):
+                space.point(params | {name: wrong})
+            assert not bool(space.contains(params | {name: wrong}))
+    x = space.point(params)
+    for j, name in enumerate(space.names):
+        if bool(space.active(x)[j]):
+            X = torch.stack([x, x])
+            X[1, j] = float(space.upper[j]) + 1.5
+            with pytest.raises(OutsideDomainError, match=rf"^{name} must be .*, got .* in mine$"):
+                space.require_contains(X, "mine")
 
 
-def test_a_corner_of_a_box_is_sampled_evenly():
-    # Six shares of at most .25 in all: one in three millions of the cube.
-    box = bx.Box([[0.0] * 6, [1.0] * 6], constraints=([[1.0] * 6], [0.25]))
-    draws = [box.sample(256, seed) for seed in range(8)]
-    X = torch.cat(draws)
-    assert bool(box.contains(X).all())
-    # Uniform on a simplex with 7 parts: each has mean 1/7 and standard deviation .124; a walk of
-    # 256 correlated steps has a mean that is uncertain by some .02.
-    assert torch.allclose(X.mean(dim=0) / 0.25, torch.full((6,), 1 / 7).double(), atol=0.025)
-    assert torch.allclose(X.std(dim=0) / 0.25, torch.full((6,), 0.124).double(), atol=0.025)
-    assert len(box.sample(1000, seed=0).unique(dim=0)) == 1000
+# --- one parameter of each kind -------------------------------------------------------------------
+
+PARAMETERS = {
+    "share": bx.Real(-2.5, 4.0),
+    "rate": bx.Real(1e-5, 0.3, log=True),
+    "drop": bx.Real(0.1, 0.75, step=0.1),
+    "depth": bx.Integer(3, 9),
+    "width": bx.Integer(1, 512, log=True),
+    "batch": bx.Integer(10, 95, step=20),
+    "kind": bx.Choice(("rbf", None, True, 1, 2.5, math.nan)),
+    "size": Ordered((1, 2.5, 10)),
+    "one": bx.Choice(("alone",)),
+    "fixed": Fixed(7),
+    "narrow": bx.Real(2.0, 2.0),
+}
+SPACE = bx.Space(PARAMETERS)
+VALUES = {
+    "share": [-2.5, 0.1, 4.0],
+    "rate": [1e-5, 0.3, 0.012345678901234567],
+    "drop": [0.1, 0.3, 0.7],
+    "depth": [3, 4, 9],
+    "width": [1, 77, 512],
+    "batch": [10, 30, 90],
+    "kind": ["rbf", None, True, 1, 2.5, math.nan],
+    "size": [1, 2.5, 10],
+    "one": ["alone"],
+    "fixed": [7],
+    "narrow": [2.0],
+}
 
 
-def test_parts_of_a_mixture_sum_to_one():
-    rows = [[1.0, 1.0, 1.0, 0.0], [-1.0, -1.0, -1.0, 0.0]]
-    box = bx.Box([(0, 1), (0, 1), (0.1, 1), (10, 90)], constraints=(rows, [1.0, -1.0]))
-    X = box.sample(200, seed=0)
-    assert bool(box.contains(X).all())
-    assert torch.allclose(X[:, :3].sum(dim=1), torch.ones(200).double(), atol=1e-7)
-    assert float(X[:, 0].std()) > 0.1
-    assert float(X[:, 3].max() - X[:, 3].min()) > 70
+def test_columns_are_in_the_units_of_their_parameters():
+    names = ["share", "rate", "drop", "depth", "width", "batch", "kind", "size"]
+    assert list(SPACE.names) == names
+    lower = [-2.5, 1e-5, 0.1, 3, 1, 10, 0, 0]
+    upper = [4.0, 0.3, 0.7, 9, 512, 90, 5, 2]
+    assert SPACE.bounds.tolist() == [lower, upper]
+    assert SPACE.integer == (3, 4, 7)
+    assert SPACE.steps == {2: 0.1, 5: 20.0}
+    assert SPACE.log == (1, 4)
+    assert SPACE.categories == {6: (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)}
+    for i in range(6):
+        values = {name: some[i % len(some)] for name, some in VALUES.items()}
+        again = SPACE.params(SPACE.point(values))
+        assert list(again) == list(PARAMETERS)
+        assert all(is_same(again[name], values[name]) for name in values), (values, again)
 
 
-def test_all_points_of_a_small_space_are_listed_and_sampled():
-    rows = ([[1, 1, 1], [-1, -1, -1]], [7, -7])
-    box = bx.Box([(0, 30)] * 3, integer=range(3), constraints=rows)
-    expected = [x for x in itertools.product(range(31), repeat=3) if sum(x) == 7]
-    assert box.listed.tolist() == [list(map(float, x)) for x in expected]
-    X = box.sample(len(expected), seed=0)
-    assert sorted(X.tolist()) == box.listed.tolist()
-    assert bool(box.contains(box.sample(100, seed=1)).all())
-    assert bx.Box([(0, 9), (0.0, 1.0)], integer=[0]).listed is None
-    assert bx.Box([(0, 9)] * 6, integer=range(6)).listed is None
-
-
-def test_a_sum_of_whole_numbers_that_must_be_exact_beside_a_continuous_column():
-    rows = ([[1, 1, 1, 1, 0], [-1, -1, -1, -1, 0]], [23, -23])
-    box = bx.Box([(0, 40)] * 4 + [(0.0, 1.0)], integer=range(4), constraints=rows)
-    X = box.sample(64, seed=0)
-    assert bool(box.contains(X).all())
-    assert len(X.unique(dim=0)) > 10
-
-
-def test_whole_numbers_that_hardly_ever_fit_are_found_by_programming():
-    row = [1701.0, 2203.0, 3301.0, 4409.0, 0.0]
-    total = sum(a * x for a, x in zip(row, [11, 3, 17, 5, 0], strict=True))
-    rows = ([row, [-a for a in row]], [total, -total])
-    box = bx.Box([(0, 40)] * 4 + [(2.0, 3.0)], integer=range(4), constraints=rows)
-    X = box.sample(20, seed=0)
-    assert bool(box.contains(X).all())
-    assert torch.equal(X[:, :4] @ torch.tensor(row[:4]).double(), torch.full((20,), total).double())
-    assert float(X[:, 4].max() - X[:, 4].min()) > 0.5
-
-
-def test_points_are_moved_into_the_box():
-    box = mixed()
-    inside = box.sample(400, seed=0)
-    low, high = box.bounds
-    targets = low + (high - low) * torch.rand(
-        400, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64
-    )
-    X = box.nearby(targets, inside)
-    assert bool(box.contains(X).all())
-    # Most find a point of their own, and members stay where they are.
-    assert int((X == inside).all(dim=1).sum()) < 100
-    assert torch.equal(box.nearby(inside, inside.flip(0)), inside)
-
-
-# --- what is refused ------------------------------------------------------------------------------
+def test_values_of_another_type_are_the_same_choice():
+    space = bx.Space(a=bx.Choice((1, 2)), b=bx.Integer(0, 5), c=bx.Real(0.0, 1.0))
+    values = space.params(space.point({"a": 2.0, "b": 3.0, "c": 1}))
+    assert values == {"a": 2, "b": 3, "c": 1.0}
+    assert [type(value) for value in values.values()] == [int, int, float]
+    # A list is the tuple that became one in JSON.
+    choices = ((1, 2), (1.0, 2), ("a", (None, math.nan)), "a")
+    space = bx.Space(kind=bx.Choice(choices))
+    for number, value in enumerate(([1, 2], [1.0, 2], ["a", [None, math.nan]], "a")):
+        point = space.point({"kind": value})
+        assert point.tolist() == [number] and space.params(point)["kind"] is choices[number]
+    for value in ([1, True], [1, 2, 3], ["a"], []):
+        assert not space.contains({"kind": value})
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("name", "value"),
     [
-        ({"integer": [4]}, r"integer must name columns from 0 to 3, got \[4\]"),
-        ({"integer": [-1]}, r"integer must name columns from 0 to 3, got \[-1\]"),
-        ({"integer": [1, 1]}, r"integer must name each column only once, got \[1, 1\]"),
-        ({"integer": 2}, "integer must be a list of columns, as in .*got 2"),
-        ({"integer": "2"}, "integer must be a list of columns"),
-        ({"integer": [0.5]}, "each column of integer must be a whole number, got 0.5"),
-        ({"integer": [True]}, "each column of integer must be a whole number, got True"),
-        ({"log": [3]}, r"log must name columns whose lower bound is above 0, got -1.0 in column 3"),
-        ({"log": [0, 9]}, r"log must name columns from 0 to 3"),
-        ({"categories": [3]}, r"categories must map columns to their codes, .*got \[3\]"),
-        ({"categories": {5: [0]}}, "categories must name columns from 0 to 3"),
-        ({"categories": {"a": [0]}}, "each column of categories must be a whole number, got 'a'"),
-        ({"categories": {3: []}}, "categories of column 3 must be one or more different codes"),
-        (
-            {"categories": {3: [1, 1.0]}},
-            r"categories of column 3 must .*different codes, got \[1.0, 1.0\]",
-        ),
-        ({"categories": {3: [1, 9]}}, r"categories of column 3 must lie within .*got \[1.0, 9.0\]"),
-        ({"categories": {3: [0, float("nan")]}}, "categories of column 3 must lie within"),
-        ({"categories": {3: "ab"}}, "categories of column 3 must be a list of codes, got 'ab'"),
-        ({"categories": {3: 1}}, "categories of column 3 must be a list of codes, got 1"),
-        ({"categories": {3: ["a"]}}, "each of the categories of column 3 must be one number"),
-        (
-            {"categories": {3: [0]}, "integer": [3]},
-            "integer must not name a column that categories name",
-        ),
-        (
-            {"categories": {0: [50]}, "log": [0]},
-            "log must not name a column that categories name, .*0",
-        ),
-        ({"constraints": [[1.0] * 4]}, "constraints must be a pair .*got a list"),
-        ({"constraints": ([1.0] * 4, 1.0)}, r"constraints must have A of shape \(m, 4\) .*\(4,\)"),
-        ({"constraints": ([[1.0] * 3], [1.0])}, r"constraints must have A of shape \(m, 4\)"),
-        ({"constraints": ([[1.0] * 4], [1.0, 2.0])}, r"constraints must .* \(1, 4\) and \(2,\)"),
-        ({"constraints": ([["x"] * 4], [1.0])}, "constraints A must be .* numbers"),
-        ({"constraints": ([[float("nan")] * 4], [1.0])}, "constraints must be finite"),
-        ({"constraints": ([[1.0] * 4], [3.0])}, "constraints must leave a feasible point .*none"),
+        ("share", 4.1),
+        ("share", math.nan),
+        ("share", True),
+        ("rate", 0.0),
+        ("drop", 0.15),
+        ("drop", 0.8),
+        ("depth", 3.5),
+        ("depth", 10),
+        ("depth", True),
+        ("batch", 20),
+        ("kind", "linear"),
+        ("kind", False),
+        ("size", 2),
+        ("one", "other"),
+        ("fixed", 8),
+        ("narrow", 2.1),
     ],
 )
-def test_impossible_columns_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        bx.Box(BOUNDS, **options)
+def test_a_value_that_a_parameter_does_not_have_is_refused(name, value):
+    values = {each: some[0] for each, some in VALUES.items()} | {name: value}
+    with pytest.raises(ValueError, match=rf"^{name} must be .*, got "):
+        SPACE.point(values)
+    assert not SPACE.contains(values)
 
 
-def test_no_whole_number_within_the_bounds_is_refused():
-    with pytest.raises(ValueError, match=r"integer must .*whole number .*\[0.2, 0.8\] in column 1"):
-        bx.Box([(0, 5), (0.2, 0.8)], integer=[0, 1])
-    assert bx.Box([(0, 5), (0.2, 1.8)], integer=[1]).sample(5, 0)[:, 1].tolist() == [1.0] * 5
+def test_missing_and_unknown_values_are_refused_by_name():
+    values = {name: some[0] for name, some in VALUES.items()}
+    with pytest.raises(ValueError, match=r"params must .*'other'"):
+        SPACE.point(values | {"other": 1})
+    del values["one"], values["fixed"]  # there is one value
+    assert SPACE.contains(values)
+    del values["depth"]
+    with pytest.raises(ValueError, match="params must have depth"):
+        SPACE.point(values)
 
 
-def test_no_feasible_whole_numbers_are_refused_though_the_polytope_is_not_empty():
-    rows = ([[2.0, 2.0], [-2.0, -2.0]], [5.5, -4.5])  # x + y between 2.25 and 2.75
-    bx.Box([(0, 3), (0, 3)], constraints=rows)
-    with pytest.raises(ValueError, match="constraints must leave a feasible point"):
-        bx.Box([(0, 3), (0, 3)], integer=[0, 1], constraints=rows)
-    with pytest.raises(ValueError, match="constraints must leave a feasible point"):
-        bx.Box([(0, 3), (0, 3)], categories={0: [0, 1], 1: [0, 3]}, constraints=rows)
+def test_what_can_be_read_of_a_space():
+    space = bx.Space(
+        temperature=bx.Real(20, 80, unit="°C", digits=1),
+        catalyst=bx.Real(1e-4, 1e-1, log=True, unit="mol/l"),
+        equivalents=bx.Integer(1, 5),
+        solvent=bx.Choice(["water", "ethanol", "dmso"]),
+        constraints=["0.5 * equivalents + temperature <= 60"],
+    )
+    assert space.names == ("temperature", "catalyst", "equivalents", "solvent")
+    assert list(space.units.values()) == ["°C", "mol/l", None, None]
+    assert repr(space) == (
+        "Space(temperature=Real(20, 80, digits=1, unit='°C'), "
+        "catalyst=Real(0.0001, 0.1, log=True, unit='mol/l'), equivalents=Integer(1, 5), "
+        "solvent=Choice(['water', 'ethanol', 'dmso']), "
+        "constraints=['0.5 * equivalents + temperature <= 60'])"
+    )
+    assert space.steps == {0: 0.1} and space.integer == (2,) and space.log == (1,)
+    assert space.categories == {3: (0.0, 1.0, 2.0)}
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: bx.Space(), "parameters"),
+        (lambda: bx.Space(a=(0, 1)), "a"),
+        (lambda: bx.Space({"a": bx.Real(0, 1)}, a=bx.Real(0, 1)), "parameters"),
+        (lambda: bx.Space({"": bx.Real(0, 1)}), "names of parameters"),
+        (lambda: bx.Real("20", 80), "low"),
+        (lambda: bx.Real(1.0, 0.0), "low"),
+        (lambda: bx.Real(0.0, math.inf), "low"),
+        (lambda: bx.Real(0.0, 1.0, log=True), "low"),
+        (lambda: bx.Real(20, 80, unit=3), "unit"),
+        (lambda: bx.Real(20, 80, digits=1, step=0.1), "digits"),
+        (lambda: bx.Real(20, 80, digits=16), "digits"),
+        (lambda: bx.Real(0.01, 0.09, digits=1), "digits"),
+        (lambda: bx.Real(0.1, 2.0, log=True, step=0.2), "step"),
+        (lambda: bx.Real(1.0, 2.0, step=0.0), "step"),
+        (lambda: bx.Integer(1.5, 3), "low"),
+        (lambda: bx.Integer(0, 2**54), "high"),
+        (lambda: bx.Integer(1, 8, log=True, step=2), "step"),
+        (lambda: bx.Choice("water"), "values"),
+        (lambda: bx.Choice(()), "values"),
+        (lambda: bx.Choice(("a", "b", "a")), "values"),
+        (lambda: Ordered((1, 3, 2)), "values"),
+        (lambda: bx.Choice({"a": [1, 2], "b": [1]}), "descriptors of 'b'"),
+        (lambda: bx.Choice({"a": [1], "b": [math.nan]}), "descriptors of 'b'"),
+        (lambda: bx.Choice({"a": [1, 3], "b": [0, 3], "c": [1, 3]}), "descriptors of 'c'"),
+        (lambda: bx.Choice(["a", "b"], [[1]]), "descriptors"),
+    ],
+)
+def test_an_impossible_space_is_refused_by_name(make, named):
+    with pytest.raises(ValueError, match=rf"^{named}:? must "):
+        make()
+
+
+# --- conditions -----------------------------------------------------------------------------------
+
+TREE = {
+    "rate": bx.Real(1e-4, 1.0, log=True),
+    "model": bx.Choice(("linear", "forest", "boosting")),
+    "depth": bx.Integer(1, 9),
+    "size": Ordered((0.1, 0.5, 2.0)),
+    "alone": bx.Choice(("here",)),
+    "share": bx.Real(0.0, 1.0),
+    "tail": Fixed(2.0),
+    "booster": bx.Choice(("gbtree", "dart")),
+}
+CONDITIONS = {
+    "depth": ("model", ["forest", "boosting"]),
+    "rate": ("booster", ["dart"]),
+    "booster": ("model", ["boosting"]),
+    "share": ("alone", ["here"]),
+    "tail": ("size", [0.1, 2.0]),
+    "alone": ("size", [0.5, 2.0]),
+}
+FOREST = bx.Space(TREE, conditions=CONDITIONS)
+
+
+def counts_in_tree(name, values):
+    if name not in CONDITIONS:
+        return True
+    parent, allowed = CONDITIONS[name]
+    return counts_in_tree(parent, values) and values[parent] in allowed
+
+
+def test_values_of_a_tree_are_those_that_count():
+    flat = bx.Space(TREE)
+    assert FOREST.names == flat.names == ("rate", "model", "depth", "size", "share", "booster")
+    for x in flat.sample(100, seed=1):
+        values = flat.params(x)
+        expected = {name: v for name, v in values.items() if counts_in_tree(name, values)}
+        point = FOREST.point(values)  # what does not count may be there
+        assert FOREST.params(point) == FOREST.params(x) == expected
+        assert bool((FOREST.point(expected) == point).all())
+
+
+def test_what_counts_must_be_there_and_what_does_not_may_be_anything():
+    values = {"model": "linear", "size": 0.1}
+    assert FOREST.params(FOREST.point(values)) == values | {"tail": 2.0}
+    assert FOREST.contains(values | {"depth": "deep", "rate": -3.0})
+    for more in ({"model": "forest"}, {"model": "boosting", "depth": 1}, {"size": 0.5}):
+        with pytest.raises(ValueError, match=r"params must have (depth|booster|share)"):
+            FOREST.point(values | more)
+
+
+def test_impossible_conditions_are_refused():
+    for conditions, named in (
+        ({"deep": ("model", ["forest"])}, "'deep'"),
+        ({"depth": ("made", ["forest"])}, "'made'"),
+        ({"depth": ("model", ["forrest"])}, "condition of depth"),
+        ({"depth": ("share", [0.5])}, "condition of depth"),
+        ({"depth": ("model", "forest")}, "condition of depth"),
+        ({"model": ("booster", ["dart"]), "booster": ("model", ["linear"])}, "conditions"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            bx.Space(TREE, conditions=conditions)
+    always = {"rate": ("model", ["linear"]), "share": ("alone", ["here"])}
+    bx.Space(TREE, constraints=[({"depth": 1.0, "share": 1.0}, 5.0)], conditions=always)
+    for name in ("depth", "tail", "share"):
+        with pytest.raises(ValueError, match=f"{name} must have no condition"):
+            bx.Space(TREE, constraints=[({name: 1.0}, 5.0)], conditions=CONDITIONS)
+
+
+# --- constraints ----------------------------------------------------------------------------------
+
+
+def test_constraints_hold_for_values_of_parameters_with_steps_and_one_value():
+    parameters = {
+        "a": bx.Real(0.5, 2.0, step=0.25),
+        "b": bx.Integer(2, 20, step=3),
+        "c": bx.Real(0.1, 5.0, log=True),
+        "d": Fixed(1.5),
+        "e": bx.Choice(("x", "y")),
+    }
+    weights, bound = {"a": 2.0, "b": -0.5, "c": 1.0, "d": 1.0}, 1.2
+    space = bx.Space(parameters, constraints=[(weights, bound), ({"a": 1.0, "b": 1.0}, 18.0)])
+
+    def holds(values: dict) -> bool:
+        first = sum(weight * values[name] for name, weight in weights.items()) <= bound
+        return first and values["a"] + values["b"] <= 18.0
+
+    held = 0
+    for each in itertools.product(
+        [0.5 + 0.25 * k for k in range(7)], range(2, 21, 3), [0.1, 1.0, 3.3], [1.5], ["x"]
+    ):
+        values = dict(zip(parameters, each, strict=True))
+        assert space.contains(values) == holds(values)
+        held += holds(values)
+    assert 0 < held < 7 * 7 * 3
+    assert all(holds(space.params(x)) for x in space.sample(50, seed=1))
+    for name, constraint in (("e", {"e": 1.0}), ("constraints", {"d": 1.0})):
+        with pytest.raises(ValueError, match=f"^{name} must "):
+            bx.Space(parameters, constraints=[(constraint, 1.0)])
+
+
+def a_sum(draw: random.Random, depth: int = 3) -> str:
+    number = str(draw.choice((0, 2, 0.5, 1e-3, 3.25)))
+    if depth == 0 or draw.random() < 0.2:
+        return draw.choice(("a", "b", "c", number))
+    inner = a_sum(draw, depth - 1)
+    return draw.choice(
+        (
+            f"{inner} + {a_sum(draw, depth - 1)}",
+            f"{inner} - ({a_sum(draw, depth - 1)})",
+            f"-({inner})",
+            f"{number} * ({inner})",
+            f"({inner}) / {draw.choice((4, 0.5, -2))}",
+        )
+    )
+
+
+@given(seeds)
+def test_a_text_holds_where_python_says_so(seed):
+    draw = random.Random(seed)
+    text = f"{a_sum(draw)} {draw.choice(('<=', '>='))} {a_sum(draw)}"
+    text += " <= 7" if seed % 4 == 0 else ""
+    pairs = list(of_text(text, ("a", "b", "c")))
+    for _ in range(30):
+        values = {name: draw.randint(-40, 40) / 8 for name in "abc"}
+        gaps = [sum(w * values[n] for n, w in weights.items()) - bound for weights, bound in pairs]
+        if all(abs(gap) > 1e-9 for gap in gaps):
+            assert all(gap <= 0 for gap in gaps) == eval(text, {}, values)
+    names = {name: f"{name} [{name}/s]" for name in "abc"}
+    quoted = re.sub("[abc]", lambda found: f"`{names[found[0]]}`", text)
+    assert list(of_text(quoted, names.values())) == [
+        ({names[name]: weight for name, weight in weights.items()}, bound)
+        for weights, bound in pairs
+    ]
+
+
+@given(st.lists(numbers, min_size=3, max_size=3), numbers)
+def test_a_constraint_is_read_as_it_was_written(weights, bound):
+    names = ("reaction time", "lambda", "temperature")
+    pair = dict(zip(names, weights, strict=True)), bound
+    assert list(of_text(written(*pair), names)) == [pair]
+    assert written({"lambda": 1.0, "a b": -2.0}, 60.0) == "`lambda` + -2 * `a b` <= 60"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a == b",
+        "a < b",
+        "a * b <= 1",
+        "a ** 2 <= 1",
+        "1 / a <= 1",
+        "a / 0 <= 1",
+        "abs(a) <= 1",
+        "__import__('os').system('true') <= 1",
+        "a.b <= 1",
+        "True <= a",
+        "'a' <= 1",
+        "a + b",
+        "a b <= 1",
+        "`a <= 1",
+        "`a b` <= 1",
+        "",
+        "(" * 5000 + "a" + ")" * 5000 + " <= 1",
+        "a + temp <= 1",
+        "1e308 * 10 * a <= 1",
+    ],
+)
+def test_a_text_that_is_no_linear_constraint_is_refused(text):
+    given = {"a": bx.Real(0, 1), "b": bx.Real(0, 1), "temperature": bx.Real(20, 80)}
+    with pytest.raises(ValueError, match="constraints must "):
+        bx.Space(given, constraints=[text])
+
+
+def test_forms_of_constraints():
+    given = {"a": bx.Real(0, 1), "b": bx.Integer(1, 4), "one": bx.Choice(["x"])}
+    for form in (
+        "a + 0.5 * b <= 2",
+        ["a + 0.5 * b <= 2"],
+        [({"a": 1, "b": 0.5}, 2)],
+        ([[1, 0.5]], [2]),
+        (torch.tensor([[1, 0.5]]).double(), torch.tensor([2.0]).double()),
+    ):
+        A, b = bx.Space(given, constraints=form).constraints
+        assert A.tolist() == [[1.0, 0.5]] and b.tolist() == [2.0]
+    between = bx.Space(given, constraints="0.25 <= a <= 0.5")
+    assert between.constraints[0].tolist() == [[-1.0, 0.0], [1.0, 0.0]]
+    assert between.constraints[1].tolist() == [-0.25, 0.5]
+    for wrong in (3, [3], [["a"]], {"a": 1}):
+        with pytest.raises(ValueError, match="constraints must be texts"):
+            bx.Space(given, constraints=wrong)
+
+
+# --- points outside -------------------------------------------------------------------------------
+
+
+@given(seeds)
+def test_points_outside_keep_their_numbers(seed):
+    space = a_space(seed)
+    params = space.params(space.sample(1, seed)[0])
+    if space.conditions:
+        with pytest.raises(OutsideDomainError, match="x must "):
+            outside_point(space, params)
+        return
+    for j, name in enumerate(space.names):
+        parameter = space.parameters[name]
+        if isinstance(parameter, bx.Real | bx.Integer):
+            far = params | {name: float(space.upper[j]) + 0.3712}
+            x = outside_point(space, far)
+            assert params_outside(space, x) == pytest.approx(far, nan_ok=True)
+            if isinstance(parameter, bx.Real) and parameter.spacing is None:
+                assert float(x[j]) == far[name]
+            below = 0.0 if parameter.log else math.inf
+            with pytest.raises(ValueError, match=f"{name} must "):
+                outside_point(space, params | {name: below})
+        elif type(parameter) is bx.Choice:
+            with pytest.raises(OutsideDomainError, match=f"{name} must "):
+                outside_point(space, params | {name: "no such"})
+    with pytest.raises(ValueError, match="x must have last"):
+        outside_point(space, {name: value for name, value in params.items() if name != "last"})
+
+
+# --- descriptors of choices -----------------------------------------------------------------------
+
+SOLVENTS = {
+    "water": [80.1, 1.0, 5],
+    "dmso": [46.7, 1.1, 5],
+    "thf": [7.6, 0.9, 5],
+    "a": [2, 0.66, 5],
+}
+
+
+def test_choices_are_as_far_apart_as_their_standardised_descriptors():
+    space = bx.Space(time=bx.Real(1, 9, log=True), solvent=bx.Choice(SOLVENTS))
+    X = torch.stack([space.point({"time": 3, "solvent": name}) for name in SOLVENTS])
+    features = Inputs(space).features(X)
+    assert features.shape == (4, 3)  # one descriptor is the same for all
+    assert Inputs(space).groups.tolist() == [0, 1, 1]
+    table = np.array([*SOLVENTS.values()])[:, :2]
+    table = (table - table.mean(axis=0)) / table.std(axis=0)
+    expected = np.linalg.norm(table[:, None] - table[None], axis=-1)
+    found = torch.cdist(features, features)
+    assert_close(found, torch.as_tensor(expected / expected.max()), rtol=0, atol=1e-12)
+    without = Inputs(bx.Space(time=bx.Real(1, 9, log=True), solvent=bx.Choice([*SOLVENTS])))
+    equal = torch.cdist(*(2 * [without.features(X)]))
+    assert_close(equal, 1 - torch.eye(4).double())
+    text = repr(space.parameters["solvent"])
+    assert ast.literal_eval(text.removeprefix("Choice(").removesuffix(")")) == SOLVENTS
