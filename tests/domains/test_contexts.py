@@ -93,13 +93,10 @@ EYE = torch.eye(7).double()
 KERNELS = {
     "all columns": (RBFKernel(ard_num_dims=5), 3, ()),
     "scaled": (ScaleKernel(MaternKernel(ard_num_dims=3)), 1, ()),
-    "one lengthscale": (RBFKernel(), None, ()),
-    "linear": (ScaleKernel(LinearKernel()), None, ()),
     "groups": (AdditiveKernel(RBFKernel(), [(0, 2), (1, 3)], 4), 2, ()),
     "named columns": (RBFKernel(active_dims=(0, 1)) * RBFKernel(active_dims=(3, 2)), 2, ()),
     "some columns named": (RBFKernel(active_dims=(0, 4)) + LinearKernel(), None, ()),
     "named and counted": (RBFKernel(active_dims=(2,)) + RBFKernel(ard_num_dims=6), 4, ()),
-    "actions alone": (RBFKernel(active_dims=(0, 1)), None, ()),
     "task column": (
         RBFKernel(active_dims=(0, 1)) * TaskKernel(EYE, active_dims=(2,)), 1, ((0, 7),)
     ),
@@ -116,14 +113,11 @@ KERNELS = {
         TaskKernel(EYE, active_dims=(1,)) * RBFKernel(active_dims=(2, 3)), 2, ()
     ),
     "rest": (ActionContextKernel(RBFKernel(), MaternKernel(), 2), None, ()),
-    "counted rest": (ActionContextKernel(RBFKernel(), MaternKernel(ard_num_dims=3), 2), 3, ()),
     "columns of the rest": (
         ActionContextKernel(RBFKernel(), MaternKernel(active_dims=(1, 3)), 2), 4, ()
     ),
-    "number of columns": (ActionContextKernel(RBFKernel(), MaternKernel(), 2, 4), 4, ()),
     "listed columns": (ActionContextKernel(RBFKernel(), MaternKernel(), (1, 0), (5, 3)), 4, ()),
     "tasks": (ActionContextKernel(RBFKernel(), TaskKernel(EYE), 2), 1, ((0, 7),)),
-    "learned tasks": (ActionContextKernel(RBFKernel(), IndexKernel(3), 2, [4]), 3, ((2, 3),)),
     "tasks and numbers": (
         ScaleKernel(
             ActionContextKernel(

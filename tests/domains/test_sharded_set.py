@@ -48,30 +48,15 @@ def _gp_ucb(domain):
     )
 
 
-def _gp_bucb(domain):
-    return bx.algorithms.gp_bucb(domain, _kernel(), noise_variance=1e-2, width=2.0, num_initial=3)
-
-
 def _he_gp_ucb(domain):
     return bx.algorithms.he_gp_ucb(domain, _lengthscales(), noise_std=0.1, rkhs_bound=1.0)
-
-
-def _mle_ucb(domain):
-    return bx.algorithms.mle_ucb(domain, _lengthscales(), width=2.0)
-
-
-def _expected_ucb(domain):
-    return bx.algorithms.expected_ucb(domain, _lengthscales(), width=2.0)
 
 
 def _credible_ucb(domain):
     return bx.algorithms.credible_ucb(domain, _lengthscales(), width=2.0, credibility=0.5)
 
 
-METHODS = {
-    method.__name__: method
-    for method in (_gp_ucb, _gp_bucb, _he_gp_ucb, _mle_ucb, _expected_ucb, _credible_ucb)
-}
+METHODS = {method.__name__: method for method in (_gp_ucb, _he_gp_ucb, _credible_ucb)}
 
 
 def _study(domain, method, delay):

@@ -81,11 +81,11 @@ def test_hit_and_run_leaves_uniform_points_uniform():
 def test_hit_and_run_forgets_where_it_started():
     _, generator = uniform(1, 2, seed=1)
     pool = SMALL[None]
-    end, _ = moved(ball_and_ring, SMALL.expand(5000, 2), 60, pool, generator)
+    end, _ = moved(ball_and_ring, SMALL.expand(2000, 2), 40, pool, generator)
     counts, shares = cells_of_ball_and_ring(end)
     assert chisquare(counts.numpy(), (shares * counts.sum()).numpy()).pvalue > 1e-4
     end, _ = moved(
-        corner, torch.full((5000, 6), 0.05).double(), 100, end.new_zeros(1, 6), generator
+        corner, torch.full((1000, 6), 0.05).double(), 100, end.new_zeros(1, 6), generator
     )
     # False alarm: 6e-4 in all.
     assert min(p_of_uniform(end[:, j] / 0.2) for j in range(6)) > 1e-4
@@ -109,7 +109,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+QUICK = ["half", "ball and ring", "corner, d = 6"]
+SLOW = [pytest.param(case, marks=pytest.mark.slow) for case in CASES if case not in QUICK]
+
+
+@pytest.mark.parametrize("case", QUICK + SLOW)
 def test_volumes_and_their_standard_errors(case):
     margin, dim, volume = CASES[case]
     z, relative = [], []
@@ -127,6 +131,7 @@ def test_volumes_and_their_standard_errors(case):
     assert max(relative) < 0.4
 
 
+@pytest.mark.slow
 def test_volumes_are_not_estimated_high_or_low():
     # Few points, so that a bias of one of the fifth that survives would be seen at every level.
     ratio = []
@@ -143,13 +148,13 @@ def test_volumes_are_not_estimated_high_or_low():
 
 def test_all_parts_are_found_in_their_proportions():
     shares = []
-    for seed in range(20):
+    for seed in range(10):
         U, generator = uniform(1024, 2, seed)
         found = sample_level_set(ball_and_ring, U, 1024, 8, generator)
         shares.append(float((distance(found.points, SMALL) < 0.15).double().mean()))
     shares = torch.tensor(shares)
-    # 20 independent estimates of 1/4.
-    z = (shares.mean() - 0.25) / (shares.std() / 20**0.5)
+    # 10 independent estimates of 1/4.
+    z = (shares.mean() - 0.25) / (shares.std() / 10**0.5)
     assert abs(z) < norm.isf(1e-5)
     assert shares.std() < 0.05
 
@@ -189,17 +194,6 @@ def test_where_nothing_is_hit_points_stay():
 
     end, values = moved(only_here, U, 2, U[:9], generator)
     assert torch.equal(end, U) and bool((values == 0).all())
-
-
-def test_how_many_draws_are_evaluated_together_makes_no_difference(monkeypatch):
-    ends = []
-    for together in ([1, 2, 4, 9], [16], [1] * 16):
-        monkeypatch.setattr(level_sets, "_EVALUATED_TOGETHER", together)
-        U, generator = uniform(2000, 2, seed=3)
-        U = U[ball_and_ring(U) >= 0]
-        ends.append(moved(ball_and_ring, U, 4, U, generator))
-    for other in ends[1:]:
-        assert torch.equal(ends[0][0], other[0]) and torch.equal(ends[0][1], other[1])
 
 
 def test_a_sweep_waits_once_for_each_group_of_draws():

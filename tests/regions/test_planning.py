@@ -4,19 +4,17 @@ import warnings
 
 import pytest
 import torch
-from botorch.acquisition import PosteriorStandardDeviation
 from botorch.models import SingleTaskGP
 from botorch.models.transforms import Normalize, Standardize
-from botorch.optim import optimize_acqf
 from gpytorch.kernels import LinearKernel, MaternKernel, PeriodicKernel, RBFKernel
 from torch.testing import assert_close
 
 from benchmarks.common.pretend_cuda import PretendCUDA, counting, following_memory
 from botorch_ext import Box, FiniteSet, KernelGP, Region, plan
-from botorch_ext.exceptions import JitterWarning, OutsideDomainError
+from botorch_ext.exceptions import JitterWarning
 from botorch_ext.regions import planning
 from botorch_ext.regions.constraints import Constraint
-from tests.helpers import tolerance
+from tests.helpers import pairwise, tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior
 from tests.regions.shared import two_rounds
 
@@ -94,15 +92,13 @@ def gain_of(k, seen, X, noise=NOISE):
 # --- finite sets ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("num_pending", [0, 5])
-@pytest.mark.parametrize("num_data", [0, 1, 12])
-@pytest.mark.parametrize("kind", ["rbf", "matern", "periodic"])
+@pairwise(kind=["rbf", "matern", "periodic"], num_data=[0, 12], num_pending=[0, 5])
 def test_every_point_of_a_set_is_a_maximiser(kind, num_data, num_pending):
     domain, k = finite(), kernel(kind)
     pending = box().sample(num_pending, seed=21)
     seen = torch.cat([data(num_data)[0], pending])
     model = model_with(num_data, kind)
-    batch = plan(domain, model, 40, X_pending=pending if num_pending else None, seed=1)
+    batch = plan(domain, model, 25, X_pending=pending if num_pending else None, seed=1)
     assert torch.equal(domain.points[rows_of(batch)], batch.X)
     excess, std = excess_over_picks(k, seen, batch, domain.points)
     assert excess <= 1e-7
@@ -127,10 +123,10 @@ def test_observations_and_the_prior_mean_play_no_part():
 
 def test_ties_are_random_and_seeded():
     domain, model = grid(), KernelGP(kernel(), NOISE)
-    first = [rows_of(plan(domain, model, 1, seed=seed))[0] for seed in range(200)]
-    # All 35 tie: 200 draws miss at most one or two, and none of them takes more than its share.
-    assert len(set(first)) >= 30
-    assert max(first.count(row) for row in first) <= 20
+    first = [rows_of(plan(domain, model, 1, seed=seed))[0] for seed in range(120)]
+    # All 35 tie: 120 draws miss few of them, and none of them takes more than its share.
+    assert len(set(first)) >= 28
+    assert max(first.count(row) for row in first) <= 12
     one, again = plan(domain, model, 20, seed=5), plan(domain, model, 20, seed=5)
     assert rows_of(one) == rows_of(again)
     assert torch.equal(one.std, again.std)
@@ -216,52 +212,7 @@ def test_a_large_set_takes_the_memory_of_its_rows(monkeypatch):
     assert growth <= ((n + q) * N + 10 * at_once + 20 * N) * 8
 
 
-def test_a_set_on_devices(device):
-    model = KernelGP(kernel().to(device), NOISE, device=device)
-    batch = plan(finite(device=device), model, 20, seed=3)
-    here = plan(finite(), KernelGP(kernel(), NOISE), 20, seed=3)
-    assert batch.X.device.type == device.type
-    assert_close(batch.std.cpu(), here.std, **TOL)
-
-
 # --- boxes and regions ----------------------------------------------------------------------------
-
-
-def patient_gain(model, domain, q):
-    """One `optimize_acqf` after another: a patient baseline."""
-    start = model
-    X = domain.bounds[:0]
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        for _ in range(q):
-            x, _ = optimize_acqf(
-                PosteriorStandardDeviation(model), domain.bounds, 1, 10, raw_samples=512
-            )
-            model = model.condition_on_observations(x, x.new_zeros(1, 1))
-            X = torch.cat([X, x])
-    return gain_of(start.kernel, start.train_inputs[0].reshape(-1, domain.dim), X)
-
-
-@pytest.mark.parametrize("kind", ["rbf", "matern"])
-def test_a_batch_on_a_box_gains_as_much_as_a_patient_search(kind):
-    model = model_with(8, kind)
-    batch = plan(box(), model, 15, seed=2)
-    assert bool(box().contains(batch.X).all())
-    assert gain_of(kernel(kind), data(8)[0], batch.X) == pytest.approx(
-        batch.information_gain, rel=1e-8
-    )
-    assert batch.information_gain >= 0.99 * patient_gain(model, box(), 15)
-
-
-def test_a_batch_in_five_dimensions():
-    domain = Box([[1.0, -2.0, 4.0, 0.5, 10.0], [2.0, 1.0, 4.5, 2.5, 14.0]])
-    k = RBFKernel(ard_num_dims=5).double()
-    k.lengthscale = 0.8 * (domain.upper - domain.lower)
-    model = KernelGP(k, NOISE)
-    model.add(domain.sample(3, seed=1), None)
-    batch = plan(domain, model, 12, seed=0)
-    assert bool(domain.contains(batch.X).all())
-    assert batch.information_gain >= 0.99 * patient_gain(model, domain, 12)
 
 
 def transformed(kind="rbf"):
@@ -300,7 +251,7 @@ MODELS = {
 def test_every_path_agrees_with_dense_variances(name):
     model, k, seen, unit = MODELS[name]()
     pending = box().sample(3, seed=5)
-    batch = plan(box(), model, 20, X_pending=pending, seed=6)
+    batch = plan(box(), model, 10, X_pending=pending, seed=6)
     assert bool(box().contains(batch.X).all())
     seen = torch.cat([seen, unit(pending)])
     screen = unit(torch.cat([box().sample(512, seed=1), box().bounds]))
@@ -336,16 +287,16 @@ def discs():
 
 def test_a_batch_never_leaves_its_region():
     region, model, k = discs(), model_with(4), kernel()
-    batch = plan(region, model, 30, seed=3)
+    batch = plan(region, model, 20, seed=3)
     assert bool(region.contains(batch.X).all())
     # The dense optimum: greedy on the many uniform points of a patient population.
-    many = region.population(8192, seed=77).points
-    baseline = plan(FiniteSet(many), model, 30, seed=0)
+    many = region.population(2048, seed=77).points
+    baseline = plan(FiniteSet(many), model, 20, seed=0)
     assert batch.information_gain >= 0.99 * baseline.information_gain
     assert gain_of(k, data(4)[0], batch.X) == pytest.approx(batch.information_gain, rel=1e-8)
-    again = plan(region, model, 30, seed=3)
+    again = plan(region, model, 20, seed=3)
     assert torch.equal(batch.X, again.X)
-    assert not torch.equal(batch.X, plan(region, model, 30, seed=4).X)
+    assert not torch.equal(batch.X, plan(region, model, 20, seed=4).X)
 
 
 def cut_disc():
@@ -375,26 +326,15 @@ def points_of_the_cut_disc():
     return Z[cut_disc().contains(Z)]
 
 
-@pytest.mark.parametrize("kind", ["rbf", "matern"])
-def test_every_point_of_a_region_has_nearly_the_largest_std(kind):
-    # The largest are on faces and constraints, and where those meet.
-    batch = plan(cut_disc(), KernelGP(kernel(kind), NOISE), 12, seed=5)
-    assert bool(cut_disc().contains(batch.X).all())
-    seen, screen = batch.X[:1], points_of_the_cut_disc()
-    for x, std in zip(batch.X[1:], batch.std[1:], strict=True):
-        assert_close(std, dense_std(kernel(kind), seen, x[None])[0], **TOL)
-        largest = max(dense_std(kernel(kind), seen, Z).max() for Z in screen.split(1000))
-        assert std >= (1 - 1e-4) * largest
-        seen = torch.cat([seen, x[None]])
-
-
 def test_the_highest_of_many_peaks_is_found():
-    # With few starts, far apart, the last point is .9987 of the largest standard deviation.
+    # The largest are on faces and constraints, and where those meet; with few starts, far apart,
+    # the last point is .9987 of the largest standard deviation.
     batch = plan(cut_disc(), KernelGP(kernel(), NOISE), 20, seed=4)
-    largest = max(
-        dense_std(kernel(), batch.X[:-1], Z).max() for Z in points_of_the_cut_disc().split(1000)
-    )
-    assert batch.std[-1] >= (1 - 1e-4) * largest
+    assert bool(cut_disc().contains(batch.X).all())
+    screen = points_of_the_cut_disc()
+    for place in (1, 4, 9, 19):
+        largest = max(dense_std(kernel(), batch.X[:place], Z).max() for Z in screen.split(1000))
+        assert batch.std[place] >= (1 - 1e-4) * largest
 
 
 def test_a_population_of_the_caller_is_screened():
@@ -408,7 +348,7 @@ def test_a_population_of_the_caller_is_screened():
     assert one.std[0] >= dense_std(kernel(), data(4)[0], points).max()
 
 
-@pytest.mark.parametrize("kind", ["rbf", "matern"])
+@pytest.mark.parametrize("kind", ["matern"])
 def test_gradients_in_closed_form_climb_like_those_of_autograd(kind):
     # So few points are screened that what is gained is gained by climbing.
     points, batches = box().sample(3, seed=1), []
@@ -427,7 +367,7 @@ def test_a_box_and_a_region_without_constraints_are_the_same():
     assert torch.equal(plan(box(), model, 6, seed=1).X, plan(Region(box()), model, 6, seed=1).X)
 
 
-@pytest.mark.parametrize("num", [1, 2, 3, 65])
+@pytest.mark.parametrize("num", [1, 65])
 def test_few_points_to_start_from(num):
     points = box().sample(num, seed=1)
     batch = plan(box(), model_with(9), 6, population=points)
@@ -467,6 +407,7 @@ def test_a_batch_on_devices(device):
         seen = torch.cat([seen, x[None]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constrained", [False, True])
 def test_the_device_gets_the_points_of_the_cpu_and_waits_only_for_steps(constrained):
     batches = []
@@ -490,56 +431,22 @@ def test_the_device_gets_the_points_of_the_cpu_and_waits_only_for_steps(constrai
 # --- bad input ------------------------------------------------------------------------------------
 
 
-def two_outputs():
+def test_bad_input_is_refused_by_name():
+    outside = torch.tensor([[9.0, -2.0]]).double()
+    batched = KernelGP(kernel(), torch.tensor([0.1, 0.2]).double())
     X = unit(data(4)[0])
-    return SingleTaskGP(X, (X - X.mean(dim=0)) / X.std(dim=0), outcome_transform=None)
-
-
-BAD = {
-    "q": (lambda: plan(box(), model_with(), 0), "q must be at least 1, got 0"),
-    "batch": (
-        lambda: plan(finite(), KernelGP(kernel(), torch.tensor([0.1, 0.2]).double()), 2),
-        r"model must not be batched, got batch shape \(2,\)",
-    ),
-    "dim": (
-        lambda: plan(Box([[0.0], [1.0]]), model_with(), 2),
-        "model must have data of dimension 1, got 2",
-    ),
-    "dtype": (
-        lambda: plan(finite(dtype=torch.float32), model_with(), 2),
-        "model must be torch.float32 .*got torch.float64",
-    ),
-    "population": (
-        lambda: plan(box(), model_with(), 2, population=torch.tensor([[9.0, -2.0]]).double()),
-        r"population must lie in the box .*got \[9.0, -2.0\]",
-    ),
-    "population of a region": (
-        lambda: plan(discs(), model_with(), 2, population=torch.tensor([[5.0, -2.0]]).double()),
-        "population must lie in the region",
-    ),
-    "empty list of points": (
-        lambda: plan(box(), model_with(), 2, population=torch.empty(0, 2).double()),
-        "population must have at least one point, got none",
-    ),
-    "points for a set": (
-        lambda: plan(finite(), model_with(), 2, population=finite().points),
-        "population must be None on a finite set",
-    ),
-    "pending": (
-        lambda: plan(box(), model_with(), 2, X_pending=torch.zeros(1, 3).double()),
-        r"X_pending must have shape \(n, 2\)",
-    ),
-    "outputs": (
-        lambda: plan(box(), two_outputs(), 2),
-        "model must have one output, got 2",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_refused(case):
-    call, message = BAD[case]
-    with pytest.raises(ValueError, match=message) as error:
-        call()
-    if "population" in case:
-        assert isinstance(error.value, OutsideDomainError)
+    two = SingleTaskGP(X, (X - X.mean(dim=0)) / X.std(dim=0), outcome_transform=None)
+    for call, named in (
+        (lambda: plan(box(), model_with(), 0), "q"),
+        (lambda: plan(finite(), batched, 2), "model"),
+        (lambda: plan(Box([[0.0], [1.0]]), model_with(), 2), "model"),
+        (lambda: plan(finite(dtype=torch.float32), model_with(), 2), "model"),
+        (lambda: plan(box(), two, 2), "model"),
+        (lambda: plan(box(), model_with(), 2, population=outside), "population"),
+        (lambda: plan(discs(), model_with(), 2, population=box().bounds), "population"),
+        (lambda: plan(box(), model_with(), 2, population=outside[:0]), "population"),
+        (lambda: plan(finite(), model_with(), 2, population=finite().points), "population"),
+        (lambda: plan(box(), model_with(), 2, X_pending=torch.zeros(1, 3).double()), "X_pending"),
+    ):
+        with pytest.raises(ValueError, match=f"{named} must "):
+            call()

@@ -38,6 +38,7 @@ def test_the_whole_box_costs_nothing_and_reaches_its_faces():
 
 
 # Areas from half of the box to 1e-4 of it.
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 0.4, 0.2, 0.015])
 def test_ring_and_ball(scale):
     area = math.pi * scale**2
@@ -64,7 +65,7 @@ def test_ring_and_ball(scale):
         assert abs(shares.mean() - 0.25) <= 6 * shares.std() / 12**0.5
 
 
-@pytest.mark.parametrize("radius", [0.5, 0.3, 0.05])
+@pytest.mark.parametrize("radius", [0.5, 0.3, pytest.param(0.05, marks=pytest.mark.slow)])
 def test_nested_constraints_in_six_dimensions(radius):
     box = Box([[1.0] * 6, [2.0] * 6])
     center = [1.4] * 6

@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from botorch_ext import Box, KernelGP
 from botorch_ext.algorithms import bpe_delay
-from botorch_ext.exceptions import JitterWarning, OutsideDomainError
+from botorch_ext.exceptions import JitterWarning
 from botorch_ext.regions.constraints import Constraint
 from botorch_ext.regions.region import Region
 from botorch_ext.search.box import ConfidenceBound
@@ -46,18 +46,6 @@ def test_margin_is_the_smallest_slack_of_dense_algebra(device):
     assert_close(region.margin(Z[3].to(device)).cpu(), expected[3:4], **tolerance(Z.dtype))
 
 
-def test_margin_is_differentiable():
-    region, _ = two_rounds()
-    Z = BOX.sample(20, seed=9).requires_grad_()
-    (gradient,) = torch.autograd.grad(region.margin(Z).sum(), Z)
-    step = 1e-6
-    for j in range(BOX.dim):
-        shift = step * torch.eye(BOX.dim, dtype=torch.float64)[j]
-        with torch.no_grad():
-            change = (region.margin(Z + shift) - region.margin(Z - shift)) / (2 * step)
-        assert_close(gradient[:, j], change, rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize("mean", [None, lambda X: X[..., 0] - 3.0])
 def test_the_slack_and_its_gradient_are_those_of_autograd(mean, device):
     for num in (0, 20):
@@ -86,7 +74,7 @@ def test_a_level_changes_only_what_is_below_it():
 
 
 @pytest.mark.parametrize("mean", [None, lambda X: X[..., 0] - 3.0])
-@pytest.mark.parametrize("num", [1, 16, 700])
+@pytest.mark.parametrize("num", [1, 700])
 def test_the_quick_test_of_a_constraint_is_its_definition(num, mean, device):
     model = KernelGP(kernel().to(device), NOISE, mean=mean, device=device)
     X, y = data(0)
@@ -117,7 +105,7 @@ def test_the_tolerance_covers_the_rounding_of_a_boundary_point(unit):
     X, y = data(0, num=60)
     model = KernelGP(kernel(), NOISE)
     model.add(X, unit * y)
-    Z = BOX.sample(400, seed=9)
+    Z = BOX.sample(100, seed=9)
     mean, std = model.mean_and_std(Z)
     for z, upper in zip(Z, mean + 2 * unit * std, strict=True):
         region = Region(BOX, (Constraint(model, 2 * unit, 0.0, float(upper)),))
@@ -151,13 +139,13 @@ def test_the_argmax_of_the_lower_bound_survives():
 # --- maximize -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(1))
 def test_maximum_of_a_lower_bound_against_a_dense_grid(seed, device):
     region, _ = two_rounds(device)
     lower = ConfidenceBound(model_of(2 + seed, num=15, device=device), -1.0)
     population = region.population(1024, seed)
     x, value = region.maximize(lower, population.points)
-    axes = [torch.linspace(*BOX.bounds[:, j].tolist(), 300).double() for j in range(2)]
+    axes = [torch.linspace(*BOX.bounds[:, j].tolist(), 120).double() for j in range(2)]
     grid = torch.cartesian_prod(*axes).to(device)
     grid = grid[region.contains(grid)]
     spread = lower.value(grid).max() - lower.value(grid).min()
@@ -203,25 +191,8 @@ def test_float32(device):
     assert_sound(region, population, 512)
 
 
-def test_a_round_draws_its_population_once(monkeypatch):
-    drawn, population = [], Region.population
-
-    def counted(self, num_points, seed):
-        drawn.append(seed)
-        return population(self, num_points, seed)
-
-    monkeypatch.setattr(Region, "population", counted)
-    strategy = bpe_delay(
-        BOX, kernel(), noise_variance=NOISE, horizon=40, width=1.0, delay=1, seed=3
-    )
-    for _ in range(40):
-        trial = strategy.ask()
-        strategy.tell(trial.id, float(torch.as_tensor(trial.x).sin().sum()))
-    assert len(strategy.rounds) > 2
-    assert len(drawn) == len(strategy.rounds)
-
-
-@pytest.mark.parametrize(("noise_variance", "seed"), [(1e-4, 2), (1e-6, 1), (1e-8, 0)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("noise_variance", "seed"), [(1e-4, 2), (1e-8, 0)])
 def test_what_was_asked_in_float32_lies_in_the_region_of_its_round(noise_variance, seed):
     # The noise variance is near or below the rounding of the kernel.
     rbf = RBFKernel()
@@ -248,46 +219,29 @@ def test_what_was_asked_in_float32_lies_in_the_region_of_its_round(noise_varianc
     assert strategy.rounds[-1].choice.volume < 0.01
 
 
-def test_bad_constraints():
-    model = model_of(0, num=5)
-    with pytest.raises(ValueError, match="width must be non-negative, got -1"):
-        Constraint(model, -1.0, 0.0, 0.0)
-    for numbers in [(math.nan, 0.0, 0.0), (1.0, math.inf, 0.0), (1.0, 0.0, -math.inf)]:
-        with pytest.raises(ValueError, match="must be finite"):
-            Constraint(model, *numbers)
+def test_what_is_no_constraint_and_no_point_is_refused_by_name():
+    region, model = Region(BOX, (known(ball(0.5)),)), model_of(0, num=5)
+    small, tilted = known(ball(0.1)).model, FunctionObjective(lambda X: X[:, 0])
+    cube, single = Box([[0.0] * 3, [1.0] * 3]), BOX.to(dtype=torch.float32)
     batch = KernelGP(kernel(), torch.tensor([0.1, 0.2]))
-    with pytest.raises(ValueError, match="model must have no batch dimensions"):
-        Constraint(batch, 1.0, 0.0, 0.0)
-    cube = Box([[0.0] * 3, [1.0] * 3])
-    with pytest.raises(ValueError, match="model must have data of dimension 3"):
-        Region(cube, (Constraint(model, 1.0, 0.0, 0.0),))
-    with pytest.raises(ValueError, match=r"model must be torch\.float32"):
-        Region(BOX.to(dtype=torch.float32), (Constraint(model, 1.0, 0.0, 0.0),))
-
-
-def test_bad_points():
-    region = Region(BOX, (known(ball(0.5)),))
-    for call in (region.margin, region.contains, region.require_contains):
-        with pytest.raises(ValueError, match=r"X must have shape \(n, 2\)"):
-            call([[1.0, 2.0, 3.0]])
-        with pytest.raises(ValueError, match="X must be finite"):
-            call([[3.0, math.nan]])
-    with pytest.raises(OutsideDomainError, match=r"trial must lie in the box .* got \[0.0, 0.0\]"):
-        region.require_contains([[0.0, 0.0]], "trial")
-    with pytest.raises(
-        OutsideDomainError, match=r"trial must lie in the region, got \[4.0, -2.5\]"
+    for call, named in (
+        (lambda: Constraint(model, -1.0, 0.0, 0.0), "width"),
+        (lambda: Constraint(model, 1.0, math.inf, 0.0), "finite"),
+        (lambda: Constraint(batch, 1.0, 0.0, 0.0), "model"),
+        (lambda: Region(cube, (Constraint(model, 1.0, 0.0, 0.0),)), "model"),
+        (lambda: Region(single, (Constraint(model, 1.0, 0.0, 0.0),)), "model"),
+        (lambda: region.margin([[1.0, 2.0, 3.0]]), "X"),
+        (lambda: region.contains([[3.0, math.nan]]), "X"),
+        (lambda: region.require_contains([CENTER, [4.0, -2.5]], "trial"), r"trial .*\[4.0, -2.5\]"),
+        (lambda: region.require_contains([[0.0, 0.0]], "trial"), "trial"),
+        (lambda: Region(BOX, region.constraints, members=[[4.0, -2.5]]), "members"),
+        (lambda: region.restricted(small, 0.0, 0.0, 0.0, [0.0, 0.0]), "points"),
+        (lambda: region.restricted(small, 0.0, 0.0, 0.0, [3.2, -2.5]), "points"),
+        (lambda: region.population(3, seed=0), "num_points"),
+        (lambda: region.maximize(tilted, torch.empty(0, 2).double()), "points"),
     ):
-        region.require_contains([CENTER, [4.0, -2.5]], "trial")
-    with pytest.raises(OutsideDomainError, match="members must lie in the region"):
-        Region(BOX, region.constraints, members=[[4.0, -2.5]])
-    with pytest.raises(OutsideDomainError, match="points must lie in the box"):
-        region.restricted(known(ball(0.1)).model, 0.0, 0.0, 0.0, [0.0, 0.0])
-    with pytest.raises(ValueError, match="points must contain a point of the new region"):
-        region.restricted(known(ball(0.1)).model, 0.0, 0.0, 0.0, [3.2, -2.5])
-    with pytest.raises(ValueError, match="num_points must be at least 4, got 3"):
-        region.population(3, seed=0)
-    with pytest.raises(ValueError, match="points must not be empty"):
-        region.maximize(FunctionObjective(lambda X: X[:, 0]), torch.empty(0, 2).double())
+        with pytest.raises(ValueError, match=named):
+            call()
 
 
 def test_an_empty_region_without_members():

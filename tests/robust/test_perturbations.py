@@ -57,18 +57,6 @@ def test_equal_values_go_to_the_first_row():
     assert where.tolist() == [0] * 20
 
 
-def test_ten_thousand_points(device):
-    X = BOX.sample(10_000, 0).to(device)
-    balls = Perturbations(0.1).on(FiniteSet(X))
-    assert balls.worst_case(X.T)[0].device.type == device.type
-    values = torch.stack([torch.sin(3 * X[:, 0]), X[:, 1]])
-    worst, where = balls.worst_case(values)
-    for i in range(0, 10_000, 501):
-        near = (X - X[i]).norm(dim=-1) <= 0.1
-        assert_close(worst[:, i], values[:, near].amin(dim=-1), rtol=0, atol=0)
-    assert_close(values.gather(1, where), worst, rtol=0, atol=0)
-
-
 # --- boxes --------------------------------------------------------------------------------------
 
 
@@ -84,7 +72,7 @@ def centres(num, seed=0):
     return X
 
 
-def fine_worst_case(f, x, radius, norm, count=401):
+def fine_worst_case(f, x, radius, norm, count=161):
     """By a grid of the ball."""
     radius = torch.tensor(radius, dtype=torch.float64).expand(2)
     axis = torch.linspace(-1, 1, count, dtype=torch.float64)
@@ -97,7 +85,7 @@ def fine_worst_case(f, x, radius, norm, count=401):
 
 
 @pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("radius", [0.0, 0.05, 0.3, 1.5, (1.0, 0.2), (0.7, 0.0)])
+@pytest.mark.parametrize("radius", [0.3, 1.5, (1.0, 0.2), (0.7, 0.0)])
 def test_worst_case_on_a_box_is_that_of_a_fine_grid(norm, radius):
     X = centres(12)
     balls = Perturbations(radius, norm).on(BOX)
@@ -139,21 +127,6 @@ def test_worst_case_of_a_linear_function_is_exact(norm, dim):
     assert_close(values, X @ c - 0.4 * dual, **tolerance(torch.float64))
 
 
-def test_each_of_a_batch_has_its_own_worst_case():
-    X = centres(10)
-    shifts = torch.tensor([0.0, 0.5, -1.0], dtype=torch.float64)
-
-    def shifted(Z):  # n x 3 x d
-        return function(Z - shifts[:, None])
-
-    balls = Perturbations(0.3).on(BOX)
-    values, Z = balls.worst_case(FunctionObjective(shifted), X[:, None].expand(-1, 3, -1))
-    assert Z.shape == (10, 3, 2)
-    for j, shift in enumerate(shifts):
-        alone, _ = balls.worst_case(FunctionObjective(lambda Z, s=shift: function(Z - s)), X)
-        assert_close(values[:, j], alone, **tolerance(torch.float64))
-
-
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("radius", RADII)
 def test_lowest_known_values_by_loops(norm, radius):
@@ -187,7 +160,7 @@ def test_narrow_dips_that_are_known_are_descended_into(norm):
 
 
 @pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("radius", [0.0, 0.3, (0.9, 0.2), (0.4, 0.0)])
+@pytest.mark.parametrize("radius", [0.3, (0.9, 0.2), (0.4, 0.0)])
 def test_gradients_of_the_worst_case(norm, radius):
     # Kinks, where two offsets are worst, are left out: there the gradient jumps.
     X, h = 0.999 * (centres(60) - BOX.lower) + BOX.lower + 1e-3, 1e-4
@@ -254,23 +227,15 @@ def test_flat_functions_have_a_worst_case():
     assert bool(BOX.contains(Z).all())
 
 
-@pytest.mark.parametrize(
-    "bad", [-0.1, math.inf, math.nan, "0.3", True, None, (), (0.1, -0.2), [[0.1], [0.2]]]
-)
-def test_bad_radii_are_named(bad):
-    with pytest.raises(ValueError, match=r"radius must be (non-negative and finite|one number)"):
-        Perturbations(bad)
-
-
-def test_bad_norms_and_dimensions_are_named():
-    with pytest.raises(ValueError, match='norm must be "l2" or "linf", got 2'):
+def test_radii_and_norms_are_read_or_refused_by_name():
+    for given in (np.array([0.5, 0.25]), torch.tensor([0.5, 0.25])):
+        assert Perturbations(given).radius == (0.5, 0.25)  # pyright: ignore[reportArgumentType]
+    assert Perturbations(torch.tensor(0.5)).radius == 0.5
+    for bad in (-0.1, math.inf, math.nan, "0.3", True, None, (), (0.1, -0.2), [[0.1], [0.2]]):
+        with pytest.raises(ValueError, match="radius must "):
+            Perturbations(bad)
+    with pytest.raises(ValueError, match="norm must "):
         Perturbations(0.1, 2)  # pyright: ignore[reportArgumentType]
     for domain in (BOX, FiniteSet(BOX.bounds)):
         with pytest.raises(ValueError, match="one for each of 2 coordinates, got 3"):
             Perturbations((0.1, 0.2, 0.3)).on(domain)
-
-
-def test_tensors_and_arrays_are_radii():
-    assert Perturbations(np.array([0.5, 0.25])).radius == (0.5, 0.25)  # pyright: ignore
-    assert Perturbations(torch.tensor([0.5, 0.25])).radius == (0.5, 0.25)
-    assert Perturbations(torch.tensor(0.5)).radius == 0.5

@@ -52,7 +52,7 @@ def test_own_bounds_by_loops():
 
 @pytest.mark.parametrize(
     ("dim", "num_models", "norm"),
-    [(1, 1, "l2"), (2, 1, "linf"), (2, 3, "l2"), (2, 3, "linf"), (3, 2, "l2")],
+    [(1, 1, "l2"), (2, 1, "linf"), (2, 2, "l2")],
 )
 def test_at_least_as_good_as_a_fine_search(dim, num_models, norm):
     seed = dim
@@ -62,8 +62,8 @@ def test_at_least_as_good_as_a_fine_search(dim, num_models, norm):
     assert bool(box.contains(x))
     value = WorstCase(bounds.select([position]), balls).value(x.unsqueeze(0))
     g, own = torch.Generator().manual_seed(seed), OwnBounds.of(bounds)
-    clouds = [box.sample(600, seed + 99)]
-    for spread in (0.1, 0.01, 1e-3, 1e-4):  # and closer and closer to the pick
+    clouds = [box.sample(300, seed + 99)]
+    for spread in (0.1, 1e-3):  # and closer and closer to the pick
         near = x + spread * (2 * torch.rand(80, dim, generator=g, dtype=torch.float64) - 1)
         clouds.append(torch.minimum(torch.maximum(near, box.lower), box.upper))
     X = torch.cat(clouds).unsqueeze(1).expand(-1, num_models, -1)
@@ -95,44 +95,12 @@ def test_no_centre_of_a_grid_is_above_the_best_of_several_hills():
     values = bounds.values(grid).view(1, 41, 41, 41)
     # Four steps of the grid to either side are within reach, as far as there are any.
     lowest = -max_pool3d(-values, kernel_size=9, stride=1, padding=4)
-    for seed in (5, 6):
+    for seed in (5,):
         x, _ = maximize_worst_case(bounds, balls, seed)
         assert WorstCase(bounds, balls).value(x.unsqueeze(0)) >= lowest.max()
 
 
-def test_narrow_worst_cases_are_not_missed():
-    # Three hundred offsets miss the worst of the first centre, which then looks like the best.
-    box = Box([[2.0, -3.0, 0.5], [5.0, -2.5, 2.5]])
-    side = box.upper - box.lower
-    data = torch.tensor(  # in hundredths: points of the unit cube, and values
-        [
-            (47, 5, 9, -64), (24, 90, 86, -146), (91, 8, 80, 84), (56, 13, 88, -45),
-            (92, 19, 33, 64), (89, 58, 64, -13), (95, 66, 9, 195), (72, 58, 2, -5)
-        ],
-        dtype=torch.float64,
-    )  # fmt: skip
-    kernel = MaternKernel(nu=1.5, ard_num_dims=3).double()
-    kernel.lengthscale = 0.25 * side
-    models = CandidateModels([kernel], 0.01)
-    models.add(box.from_unit(data[:, :3] / 100), data[:, 3] / 100)
-    width = torch.tensor([2.0], dtype=torch.float64)
-    bounds = UpperBounds(models, width, 0 * width)
-    balls = BoxBalls(box, 0.2 * side, "l2")
-    axis = torch.linspace(-1, 1, 31, dtype=torch.float64)
-    U = torch.cartesian_prod(axis, axis, axis)
-    U = U[U.norm(dim=-1) <= 1]
-
-    def lowest(x):
-        return bounds.values(balls.points(x, U)).min()
-
-    centers = torch.tensor([[1.0, 0.87, 0.099], [1.0, 0.891, 0.107]], dtype=torch.float64)
-    first, second = box.from_unit(centers)
-    z, _ = lowest_bound(bounds, balls, first)
-    assert bounds.values(z.unsqueeze(0)) <= lowest(first)
-    x, _ = maximize_worst_case(bounds, balls, 1043)
-    assert min(lowest(x), lowest(second)) > lowest(first) + 0.1
-
-
+@pytest.mark.slow
 def test_a_plateau_is_left():
     # The worst point of many centres is the same: no slope leads from there to the best. 17 of 20
     # searches find it, 8 without a second screening, 10 where each centre counts what its own
@@ -165,21 +133,7 @@ def test_a_plateau_is_left():
     assert sum(bool(value >= known - 1e-7) for value in values) >= 4
 
 
-def test_few_descents_go_to_ridges_that_lead_to_the_same_top(monkeypatch):
-    # On the sphere around the top all bounds are nearly the same, and descents there are long.
-    bounds, box = upper_bounds(4, 1)
-    seen, cuts = [], WorstCase.cuts
-
-    def counted(self, X):
-        if self.balls.max_iterations > 6:  # the others are hasty
-            seen.extend(X)
-        return cuts(self, X)
-
-    monkeypatch.setattr(WorstCase, "cuts", counted)
-    maximize_worst_case(bounds, Perturbations(0.2).on(box), 0)
-    assert 0 < len(seen) < 35  # 50 where the next best is always climbed on
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(("num_models", "norm"), [(1, "linf"), (3, "l2")])
 def test_searches_are_the_same_on_the_device(norm, num_models):
     found = []

@@ -8,6 +8,7 @@ from torch.testing import assert_close
 
 from benchmarks.common.pretend_cuda import PretendCUDA, counting
 from botorch_ext.search.ascent import batched_lbfgsb, feasible_ascent
+from tests.helpers import drawn, pairwise
 
 
 def with_gradient(function):
@@ -47,8 +48,7 @@ def concave_quadratics(dim, num):
 
 
 def starts(num, dim, seed=0):
-    g = torch.Generator().manual_seed(seed)
-    return torch.rand(num, dim, generator=g, dtype=torch.float64)
+    return drawn(num, dim, seed=seed)
 
 
 @pytest.mark.parametrize(("dim", "num"), [(1, 20), (2, 150), (3, 100), (6, 40), (15, 40)])
@@ -78,24 +78,6 @@ def test_together_each_start_climbs_its_own_function():
     X, values = batched_lbfgsb(own, first, 1e-14, together=True)
     assert_close(X, centres, rtol=0, atol=1e-7)
     assert_close(values, own(X)[0], rtol=0, atol=0)
-
-
-def test_a_curved_valley_is_followed_in_few_evaluations():
-    count = 0
-    f = with_gradient(rosenbrock)
-
-    def counted(X):
-        nonlocal count
-        count += 1
-        return f(X)
-
-    X, values = batched_lbfgsb(counted, starts(8, 2), 1e-15)
-    assert_close(
-        X, torch.tensor([[0.8, 0.64]], dtype=torch.float64).expand(8, 2), rtol=0, atol=1e-5
-    )
-    assert values.max() > -1e-12
-    # Steepest ascent needs thousands.
-    assert count < 200
 
 
 def test_starts_do_not_influence_each_other():
@@ -158,12 +140,15 @@ def tilted_plane(X):
     return (X * torch.linspace(-1, 1, X.shape[-1]).to(X)).sum(dim=-1)
 
 
-@pytest.mark.parametrize("function", [hills, rosenbrock, tilted_plane])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pairwise(
+    function=[hills, rosenbrock, tilted_plane],
+    dtype=[torch.float64, torch.float32],
+    device=["cpu", "pretended-cuda"],
+)
 def test_each_start_comes_as_high_as_by_scipy(function, dtype, device):
     f = with_gradient(function)
-    for dim in (2,) if function is rosenbrock else (1, 2, 5):
-        U = starts(12, dim, seed=dim)
+    for dim in (2,) if function is rosenbrock else (1, 4):
+        U = starts(8, dim, seed=dim)
         U[:3] = U[:3].round()  # corners
         X, values = batched_lbfgsb(f, U.to(device, dtype), 1e-9)
         assert X.dtype == values.dtype == dtype and X.device == values.device

@@ -1,18 +1,25 @@
+"""The argmax over plain boxes, against dense grids and functions whose maxima are known."""
+
 import math
 
 import pytest
 import torch
-from botorch.acquisition import UpperConfidenceBound
-from botorch.optim import optimize_acqf
-from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel
+from gpytorch.kernels import LinearKernel
 from torch.testing import assert_close
 
 from botorch_ext import Box, KernelGP
 from botorch_ext.search.box import ConfidenceBound, _peaks, maximize_bound, maximize_on_box
-from botorch_ext.search.objectives import FunctionObjective, evaluate
-from botorch_ext.search.screening import near_points, screening_points
+from botorch_ext.search.objectives import FunctionObjective, evaluate, lowest_for_others
+from botorch_ext.search.screening import (
+    near_points,
+    screening_points,
+    screening_points_with,
+    spread_best,
+)
+from tests.helpers import drawn, matern, pairwise, rbf
 
 BOX = Box([[2.0, -3.0, 0.5], [5.0, -1.0, 0.9]])
+PEAK = torch.tensor([3.1, -2.2, 0.61], dtype=torch.float64)
 
 
 def kernel(kind):
@@ -20,9 +27,7 @@ def kernel(kind):
         k = LinearKernel().double()
         k.variance = torch.tensor(0.02, dtype=torch.float64)
         return k
-    k = (RBFKernel() if kind == "rbf" else MaternKernel(nu=2.5)).double()
-    k.lengthscale = torch.tensor(0.9, dtype=torch.float64)
-    return k
+    return rbf(0.9) if kind == "rbf" else matern(0.9)
 
 
 def model_of(kind, seed, device="cpu"):
@@ -33,42 +38,42 @@ def model_of(kind, seed, device="cpu"):
     return model
 
 
-@pytest.mark.parametrize("kind", ["rbf", "matern", "linear"])
-def test_at_least_as_good_as_botorch(kind, device):
+def grid_of(box, num):
+    axis = torch.linspace(0, 1, num, dtype=torch.float64, device=box.device)
+    return box.from_unit(torch.cartesian_prod(*[axis] * box.dim))
+
+
+@pairwise(kind=["rbf", "matern", "linear"], device=["cpu", "pretended-cuda"], seed=[0, 1])
+def test_no_point_of_a_grid_is_above_the_maximum(kind, device, seed):
     box = BOX.to(device=device)
-    for seed in range(5):
-        model = model_of(kind, seed, device)
-        bound = ConfidenceBound(model, 2.0)
-        x, value = maximize_on_box(bound, box, seed)
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
-            acqf = UpperConfidenceBound(model, beta=4.0)
-            _, reference = optimize_acqf(acqf, box.bounds, q=1, num_restarts=5, raw_samples=128)
-        assert value >= reference - 1e-6
-        assert bool(box.contains(x).all())
-        assert_close(bound.value(x[None])[0], value)
+    bound = ConfidenceBound(model_of(kind, seed, device), 2.0)
+    x, value = maximize_on_box(bound, box, seed)
+    assert bool(box.contains(x).all())
+    assert_close(bound.value(x[None])[0], value)
+    assert value >= evaluate(bound, grid_of(box, 15)).max() - 1e-9
+    near = near_points(x[None], box, 300, 1, (0.01, 1e-3))
+    assert value >= evaluate(bound, near).max() - 1e-9
 
 
-@pytest.mark.parametrize("seed", [60, 80])
-def test_no_point_of_a_grid_is_above_the_best_of_many_hills(seed):
+def test_no_point_of_a_grid_is_above_the_best_of_many_hills():
     # Dozens of hills of about one height: a few starts from the highest points miss the best.
     box = Box([[2.0, -3.0, 0.5], [5.0, -2.5, 2.5]])
-    k = MaternKernel(nu=2.5, ard_num_dims=3).double()
-    k.lengthscale = 0.2 * (box.upper - box.lower)
-    model, X = KernelGP(k, noise_variance=0.01), box.sample(40, seed)
-    Y = 0.5 * torch.sin(40 * box.to_unit(X).sum(dim=-1) + seed)
+    k = matern(*(0.2 * (box.upper - box.lower)).tolist())
+    model, X = KernelGP(k, noise_variance=0.01), box.sample(40, 60)
+    Y = 0.5 * torch.sin(40 * box.to_unit(X).sum(dim=-1) + 60)
     model.add(X, Y)
     bound = ConfidenceBound(model, 2.0)
-    x = maximize_bound(bound, box, seed, X[Y.topk(5).indices], num_observations=40)
-    axis = torch.linspace(0, 1, 41, dtype=torch.float64)
-    grid = box.from_unit(torch.cartesian_prod(axis, axis, axis))
-    assert bound.value(x.unsqueeze(0)) >= evaluate(bound, grid).max()
+    x = maximize_bound(bound, box, 60, X[Y.topk(5).indices], num_observations=40)
+    assert bound.value(x.unsqueeze(0)) >= evaluate(bound, grid_of(box, 31)).max()
 
 
 @pytest.mark.parametrize("kind", ["rbf", "matern", "linear"])
 def test_gradients_are_those_of_the_values(kind):
-    bound = ConfidenceBound(model_of(kind, 0), 1.5, mean_weight=0.5)
+    model = model_of(kind, 0)
+    bound = ConfidenceBound(model, 1.5, mean_weight=0.5)
     X = BOX.sample(6, seed=3)
+    mean, std = model.mean_and_std(X)
+    assert_close(bound.value(X), 0.5 * mean + 1.5 * std)
     values, gradient = bound.value_and_gradient(X)
     assert_close(values, bound.value(X))
     step = 1e-6
@@ -79,8 +84,7 @@ def test_gradients_are_those_of_the_values(kind):
 
 
 def test_an_empty_model_has_a_flat_bound():
-    model = KernelGP(kernel("rbf"), noise_variance=0.01)
-    x, value = maximize_on_box(ConfidenceBound(model, 2.0), BOX, seed=0)
+    x, value = maximize_on_box(ConfidenceBound(KernelGP(rbf(0.9), 0.01), 2.0), BOX, seed=0)
     assert value == 2.0
     assert bool(BOX.contains(x).all())
 
@@ -88,27 +92,26 @@ def test_an_empty_model_has_a_flat_bound():
 def test_maxima_on_corners_are_found_exactly():
     x, value = maximize_on_box(FunctionObjective(lambda X: X.sum(dim=-1)), BOX, seed=0)
     assert_close(x, BOX.upper)
-    assert value == BOX.upper.sum()
+    assert_close(value, BOX.upper.sum())
 
 
-@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_accuracy_does_not_depend_on_units(scale):
-    peak = torch.tensor([3.1, -2.2, 0.61], dtype=torch.float64)
-    bowl = FunctionObjective(lambda X: -scale * (X - peak).square().sum(dim=-1))
+    bowl = FunctionObjective(lambda X: -scale * (X - PEAK).square().sum(dim=-1))
     x, _ = maximize_on_box(bowl, BOX, seed=0, num_raw=64)
-    assert_close(x, peak, rtol=0, atol=1e-5)
+    assert_close(x, PEAK, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("bad", [math.nan, -math.inf, math.inf])
 def test_values_that_are_not_finite_rank_lowest(bad):
-    peak = torch.tensor([3.1, -2.2, 0.61], dtype=torch.float64)
-
     def function(X):
-        return torch.where(X[:, 0] > 3.3, bad, -(X - peak).square().sum(dim=-1))
+        return torch.where(X[:, 0] > 3.3, bad, -(X - PEAK).square().sum(dim=-1))
 
     x, value = maximize_on_box(FunctionObjective(function), BOX, seed=0, num_raw=64)
-    assert_close(x, peak, rtol=0, atol=1e-5)
+    assert_close(x, PEAK, rtol=0, atol=1e-5)
     assert_close(value, function(x[None])[0])
+    values = torch.tensor([1.0, bad, -2.0, 3.0])
+    assert lowest_for_others(values).tolist() == [1.0, -2.0, -2.0, 3.0]
 
 
 def test_a_function_that_does_not_look_at_the_points_has_zero_gradients():
@@ -120,31 +123,19 @@ def test_a_function_that_does_not_look_at_the_points_has_zero_gradients():
 
 
 def test_extra_points_are_screened():
-    peak = torch.tensor([3.1, -2.2, 0.61], dtype=torch.float64)
-    needle = FunctionObjective(lambda X: (-((X - peak) / 1e-3).square().sum(dim=-1)).exp())
+    needle = FunctionObjective(lambda X: (-((X - PEAK) / 1e-3).square().sum(dim=-1)).exp())
     _, missed = maximize_on_box(needle, BOX, seed=0, num_raw=64)
-    _, found = maximize_on_box(needle, BOX, seed=0, num_raw=64, extra=peak[None] + 5e-4)
+    _, found = maximize_on_box(needle, BOX, seed=0, num_raw=64, extra=PEAK[None] + 5e-4)
     assert missed < 0.01
     assert found > 1 - 1e-6
 
 
-def test_screening_points_reach_the_faces():
-    X = screening_points(BOX, 400, seed=1)
-    assert bool(BOX.contains(X).all())
-    on_face = ((X == BOX.lower) | (X == BOX.upper)).sum(dim=-1)
-    assert (on_face == 0).sum() >= 100
-    assert (on_face == BOX.dim).sum() >= 20
-    assert_close(X, screening_points(BOX, 400, seed=1))
-
-
 def test_the_highest_of_forty_hills_that_are_nearly_equal():
-    # Two starts find it in 2 of these 12, the budget of an ask in 11.
+    # Two starts find it in 2 of 12, the budget of an ask in 11.
     box = Box([[2.0, -3.0], [5.0, 7.0]])
     found = 0
-    for seed in range(12):
-        generator = torch.Generator().manual_seed(seed)
-        tops = torch.rand(40, 2, generator=generator, dtype=torch.float64)
-        heights = 1 + 0.02 * torch.rand(40, generator=generator, dtype=torch.float64)
+    for seed in range(6):
+        tops, heights = drawn(40, 2, seed=seed), drawn(40, seed=seed + 50, low=1.0, high=1.02)
 
         def hills(X, tops=tops, heights=heights):
             squares = (box.to_unit(X)[:, None] - tops).square().sum(dim=-1)
@@ -153,19 +144,16 @@ def test_the_highest_of_forty_hills_that_are_nearly_equal():
         x = maximize_bound(FunctionObjective(hills), box, seed, tops[:0], num_observations=400)
         highest = hills(box.from_unit(tops)).max()
         found += bool(hills(x[None])[0] >= highest - 1e-4)
-    assert found >= 10
+    assert found >= 5
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_highest_of_a_thousand_hills_that_differ_in_a_coordinate_each(seed):
     """A sum of functions of one coordinate with three hills each: the highest end of 40 climbs is
     hardly ever the highest hill, which is where each coordinate alone is highest."""
     box = Box([[2.0] * 6, [5.0] * 6])
-    generator = torch.Generator().manual_seed(seed)
-    tops = torch.rand(6, 1, generator=generator, dtype=torch.float64) / 4 + torch.tensor(
-        [0.0, 0.3, 0.6]
-    )
-    heights = 1 + 0.2 * torch.rand(6, 3, generator=generator, dtype=torch.float64)
+    tops = drawn(6, 1, seed=seed) / 4 + torch.tensor([0.0, 0.3, 0.6])
+    heights = drawn(6, 3, seed=seed + 9, low=1.0, high=1.2)
 
     def hills(X):
         steps = box.to_unit(X).unsqueeze(-1) - tops
@@ -193,7 +181,40 @@ def test_coordinates_that_do_not_matter_have_no_peaks():
     assert peaks[:, 0].unique().tolist() == [0.0, 1.0]
 
 
-def test_some_coordinates_of_near_points_change():
+def test_a_brief_search_climbs_to_the_top_of_many_dimensions():
+    box = Box([[2.0] * 30, [5.0] * 30])
+    best = box.sample(1, 3)[0]
+    bowl = FunctionObjective(lambda X: -(X - best).square().sum(dim=-1))
+    x, value = maximize_on_box(bowl, box, 0, 64, 5, tolerance=1e-9, brief=True)
+    assert value > -1e-6
+    assert_close(x, best, rtol=0, atol=1e-3)
+
+
+# --- screening ------------------------------------------------------------------------------------
+
+
+def test_screening_points_reach_the_faces():
+    X = screening_points(BOX, 400, seed=1)
+    assert bool(BOX.contains(X).all())
+    on_face = ((X == BOX.lower) | (X == BOX.upper)).sum(dim=-1)
+    assert int((on_face[:100] == 0).sum()) == 100  # Sobol points first
+    assert torch.equal(X[:100], BOX.sample(400, seed=1)[:100])
+    assert int((on_face == BOX.dim).sum()) >= 20
+    # Coordinates are moved to the nearest face.
+    before = BOX.to_unit(BOX.sample(400, seed=1))[100:]
+    moved = (X == BOX.lower)[100:] | (X == BOX.upper)[100:]
+    assert torch.equal(BOX.to_unit(X)[100:][moved], before.round()[moved])
+    both = screening_points_with(X[:3], BOX, 400, seed=1)
+    assert torch.equal(both[:3], X[:3])
+    assert bool((BOX.to_unit(both[3:103])[:, None] - BOX.to_unit(X[:3])).norm(dim=-1).min() < 0.1)
+    assert len(both) == 403
+
+
+def test_near_points_are_as_far_as_they_are_said_to_be():
+    center = BOX.from_unit(torch.full((1, 3), 0.5, dtype=torch.float64))
+    U = BOX.to_unit(near_points(center, BOX, 4000, 1, (0.05, 0.01))) - 0.5
+    assert_close(U[::2].std(dim=0), torch.full((3,), 0.05).double(), rtol=0.08, atol=0)
+    assert_close(U[1::2].std(dim=0), torch.full((3,), 0.01).double(), rtol=0.08, atol=0)
     box = Box([[2.0] * 40, [5.0] * 40])
     centers = box.sample(3, 1)
     points = near_points(centers, box, 400, 2, (0.05,), num_columns=4)
@@ -203,10 +224,17 @@ def test_some_coordinates_of_near_points_change():
     assert 3.5 < changed.double().mean() < 4.5  # of each center
 
 
-def test_a_brief_search_climbs_to_the_top_of_many_dimensions():
-    box = Box([[2.0] * 30, [5.0] * 30])
-    best = box.sample(1, 3)[0]
-    bowl = FunctionObjective(lambda X: -(X - best).square().sum(dim=-1))
-    x, value = maximize_on_box(bowl, box, 0, 64, 5, tolerance=1e-9, brief=True)
-    assert value > -1e-6
-    assert_close(x, best, rtol=0, atol=1e-3)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_without_a_better_one_nearby_by_loops(seed):
+    box = Box([[2.0, -3.0], [5.0, -1.0]])
+    X, num = box.sample(200, seed), 12
+    values = torch.sin(9 * box.to_unit(X).sum(dim=-1)) + 0.01 * drawn(200, seed=seed)
+    order = sorted(range(200), key=lambda i: -float(values[i]))[: 8 * num]
+    U = box.to_unit(X)
+    alone = [
+        i
+        for place, i in enumerate(order)
+        if not any(float((U[i] - U[j]).norm()) < 200**-0.5 for j in order[:place])
+    ]
+    expected = (alone + [i for i in order if i not in alone])[:num]
+    assert spread_best(values, X, box, num).tolist() == expected
