@@ -100,8 +100,11 @@ def batched_lbfgsb(
             pass_batch_indices=True,
         )
         steps_left[active] -= [run.nit for run in runs]
-        # The gradient is 0 where a start gave up and where a value is not finite.
-        active = active[[_slope(run.x, -run.jac) > steep for run in runs]]
+        # A run without success has already tried the gradient alone. The gradient is 0 where a
+        # start gave up and where a value is not finite.
+        at, descent = (np.stack([run[key] for run in runs]) for key in ("x", "jac"))
+        slopes = np.abs((at - descent).clip(0, 1) - at).max(axis=-1)  # as L-BFGS-B measures them
+        active = active[(slopes > steep) & [run.success for run in runs]]
         gains = heights[active] - before[active]
         rises = gains > least_gain * np.abs(heights[active]).clip(min=1)
         active = active[rises & (steps_left[active] > 0)]
@@ -161,11 +164,6 @@ def feasible_ascent(
         g = torch.where(moved[:, None], trial_g[pick], g)
         step = step * torch.where(moved, lengths[which], lengths[-1])
     return x, f
-
-
-def _slope(x: ndarray, g: ndarray) -> float:
-    """The largest entry of the projected gradient, as L-BFGS-B measures it."""
-    return float(np.abs((x + g).clip(0, 1) - x).max())
 
 
 def _free_coordinates(x: Tensor, g: Tensor) -> Tensor:

@@ -81,7 +81,7 @@ def test_hit_and_run_leaves_uniform_points_uniform():
 def test_hit_and_run_forgets_where_it_started():
     _, generator = uniform(1, 2, seed=1)
     pool = SMALL[None]
-    end, _ = moved(ball_and_ring, SMALL.expand(2000, 2), 40, pool, generator)
+    end, _ = moved(ball_and_ring, SMALL.expand(1000, 2), 40, pool, generator)
     counts, shares = cells_of_ball_and_ring(end)
     assert chisquare(counts.numpy(), (shares * counts.sum()).numpy()).pvalue > 1e-4
     end, _ = moved(
@@ -109,7 +109,7 @@ CASES = {
 }
 
 
-QUICK = ["half", "ball and ring", "corner, d = 6"]
+QUICK = ["half", "ball and ring", "small ball"]
 SLOW = [pytest.param(case, marks=pytest.mark.slow) for case in CASES if case not in QUICK]
 
 

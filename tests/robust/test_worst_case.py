@@ -158,6 +158,7 @@ def of_cpu(num_models, position, norm):
     return bounds.select([position]), Perturbations(0.25, norm).on(box)
 
 
+@pytest.mark.slow
 def test_extra_centres_are_screened():
     bounds, box = upper_bounds(2, 2)
     balls = Perturbations(0.2).on(box)

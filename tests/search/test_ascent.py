@@ -243,8 +243,15 @@ def test_values_that_are_not_finite_are_stepped_back_from(bad):
         return torch.where(X[:, 0] < 0.7, X[:, 0], bad)
 
     U = torch.tensor([[0.2, 0.9], [0.6, 0.1], [0.9, 0.5]], dtype=torch.float64)
-    X, values = batched_lbfgsb(with_gradient(cliff), U, 1e-9)
+    sizes = []
+
+    def counted(X):
+        sizes.append(len(X))
+        return with_gradient(cliff)(X)
+
+    X, values = batched_lbfgsb(counted, U, 1e-9)
     assert values[:2].min() > 0.65
+    assert sum(sizes) < 400  # no ascent begins again at the cliff
     # Nothing leads away from a start without a value.
     assert torch.equal(X[2], U[2])
     assert values[2] == -math.inf

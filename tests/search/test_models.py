@@ -96,6 +96,7 @@ def test_the_average_and_its_gradient_are_those_of_the_models(kind, num_points):
     assert_close(gradients, gradient, **TOL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("num_models", "average"), [(8, True), (64, False)])
 def test_memory_of_a_screening_does_not_grow_with_the_models(num_models, average, monkeypatch):
     limit, num_points = 2**14, 64
@@ -126,7 +127,7 @@ def test_memory_of_a_screening_does_not_grow_with_the_models(num_models, average
     assert_close(*found, **TOL)
 
 
-@pytest.mark.parametrize("kind", ["one form", "mixed"])
+@pairwise(kind=["one form", "mixed"], device=["cpu"])
 def test_the_best_proposal_under_each_bound_is_a_maximum(kind, device):
     models, box = bounds_of(kind, 25, device).models, BOX.to(device=device)
     widths = torch.linspace(1.0, 2.5, models.num_models, dtype=torch.float64, device=device)
