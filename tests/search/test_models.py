@@ -9,11 +9,12 @@ from botorch_ext.search.box import ConfidenceBound
 from botorch_ext.search.models import (
     AverageBound,
     UpperBounds,
+    best_pair,
     maximize_over_models,
     proposals,
 )
 from botorch_ext.search.screening import near_points
-from tests.helpers import matern, pairwise, rbf, tolerance
+from tests.helpers import drawn, matern, pairwise, rbf, tolerance
 
 BOX = Box([[2.0, -3.0, 0.5], [5.0, -1.0, 0.9]])
 TOL = tolerance(torch.float64)
@@ -141,3 +142,21 @@ def test_the_best_proposal_under_each_bound_is_a_maximum(kind, device):
             around = near_points(X[best][None], box, 500, seed=2, distances=(0.001, 0.01))
             bound = ConfidenceBound(models.single(i), width)
             assert (bound.value(around) <= mean[i, best] + width * std[i, best] + 1e-6).all()
+
+
+@pytest.mark.parametrize("contenders", [None, [2, 0], torch.tensor([True, False, True])])
+def test_the_best_pair_of_a_set_is_the_first_of_the_highest(contenders):
+    rows = (3 * drawn(3, 40)).round()  # with ties
+    allowed = [0, 1, 2] if contenders is None else [0, 2]
+    order = [2, 0] if isinstance(contenders, list) else allowed
+    highest = [max(float(rows[i, j]) for i in allowed) for j in range(40)]
+    row = highest.index(max(highest))
+    model = next(i for i in order if float(rows[i, row]) == highest[row])
+    found, position = best_pair(rows, contenders)
+    assert (int(found), int(position)) == (row, model)
+    found, position = best_pair(rows[:1])
+    assert position is None and int(found) == int(rows[0].argmax())
+    weights = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
+    found, position = best_pair(rows, probabilities=weights)
+    averages = (weights[:, None] * rows).sum(dim=0)
+    assert float(averages[found]) == pytest.approx(float(averages.max())) and int(position) == 1

@@ -22,7 +22,7 @@ from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies.described_spaces import described_space
 from botorch_ext.studies.description import describe
 from botorch_ext.studies.plain_events import from_json, to_json
-from tests.domains.test_random_spaces import a_space
+from tests.domains.drawn_spaces import a_space
 
 PARAMETERS = {
     "temperature": bx.Real(20, 80, unit="°C", digits=1),
