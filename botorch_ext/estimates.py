@@ -8,6 +8,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import one_number, short
 from botorch_ext.domains import as_points
 from botorch_ext.domains.points import PointsLike, as_floating
@@ -121,7 +122,7 @@ def noise_variance_by_likelihood(
         scale = eigenvalues + math.exp(log_noise)
         return 0.5 * float((squares / scale + scale.log()).sum())
 
-    grid = torch.linspace(math.log(lower), math.log(upper), 65, dtype=torch.float64).tolist()
+    grid = host.linspace(math.log(lower), math.log(upper), 65, dtype=torch.float64).tolist()
     values = [negative_log_likelihood(g) for g in grid]
     best = values.index(min(values))
     bracket = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])

@@ -12,6 +12,7 @@ from botorch.models.model import Model, ModelList
 from botorch.utils.transforms import average_over_ensemble_models
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.acquisition.input_checks import (
     appends_columns,
     batch_shape_of,
@@ -91,7 +92,7 @@ class _ConfidenceBound(HallucinatingAcquisitionFunction):
         # A Python number stays exact until an evaluation moves all buffers to the dtype of X.
         numbers, batch = evaluated_width(self.model, width), batch_shape_of(self.model)
         for name, value in zip(("width", "offset"), numbers, strict=True):
-            value = value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
+            value = value if isinstance(value, Tensor) else host.tensor(value, dtype=torch.float64)
             if value.numel() != 1 and not _is_for(value, batch):
                 raise ValueError(
                     "width must be one number or broadcast to the batch shape of the model, "

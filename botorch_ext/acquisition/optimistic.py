@@ -9,6 +9,7 @@ from botorch.acquisition.objective import PosteriorTransform
 from botorch.utils.transforms import is_ensemble
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.acquisition.alternatives import AlternativeBounds, Widths
 from botorch_ext.checks import some_of
 from botorch_ext.domains import checked_tensor
@@ -127,7 +128,7 @@ def _posterior_probabilities(model: Any) -> Tensor:
     """P(u | data) with a uniform prior, in the order of the models that ``model`` holds."""
     models: list[Any] = list(model.models)
     if len(models) == 1 and (is_ensemble(models[0]) or model.counts == [1]):
-        return torch.full((model.counts[0],), 1 / model.counts[0], dtype=torch.float64)
+        return host.full((model.counts[0],), 1 / model.counts[0], dtype=torch.float64)
     if not all(isinstance(each, KernelGP) for each in models):
         names = sorted({type(each).__name__ for each in models})
         raise ValueError(

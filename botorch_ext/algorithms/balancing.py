@@ -9,6 +9,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.algorithms.argument_checks import checked_names
 from botorch_ext.algorithms.optimistic import ec_gp_ucb
 from botorch_ext.checks import one_number, whole_number
@@ -228,10 +229,10 @@ def _filling(domain: Domain) -> Tensor:
 def _pairs(actions: Tensor, contexts: Tensor) -> Tensor:
     """Joint rows of all pairs, or of ``_NUM_POINTS`` random pairs where there are more."""
     num_pairs = len(actions) * len(contexts)
-    rows = torch.arange(num_pairs)
+    rows = host.arange(num_pairs)
     if num_pairs > _NUM_POINTS:
         generator = torch.Generator().manual_seed(0)
-        rows = torch.randint(num_pairs, (_NUM_POINTS,), generator=generator)
+        rows = host.randint(num_pairs, (_NUM_POINTS,), generator=generator)
     rows = rows.to(actions.device)
     first, second = rows // len(contexts), rows % len(contexts)
     return torch.cat([actions[first], contexts[second]], dim=-1)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import amount, whole_number
 from botorch_ext.widths import (
     BayesContinuous,
@@ -65,10 +66,10 @@ class AtEnd:
         horizon = whole_number(horizon, "horizon", least=1)
         gain = amount(information_gain, "information_gain", "non-negative and finite")
         ridge = amount(noise_variance, "noise_variance", "positive and finite")
-        return cls(horizon, gain, torch.tensor(ridge, dtype=torch.float64))
+        return cls(horizon, gain, host.tensor(ridge, dtype=torch.float64))
 
     def information_gain(self) -> Tensor:
-        return torch.tensor(self.gain, dtype=torch.float64)
+        return host.tensor(self.gain, dtype=torch.float64)
 
     @property
     def variance_sum(self) -> float:

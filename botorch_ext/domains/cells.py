@@ -10,6 +10,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains.box import Box
 from botorch_ext.state import Immutable
@@ -127,7 +128,7 @@ class CellTree(Immutable):
         """
         level = whole_number(level, "level", least=0)
         counts = torch.bincount(
-            torch.tensor(self._splits_before(level), dtype=torch.long), minlength=self.box.dim
+            host.tensor(self._splits_before(level), dtype=torch.long), minlength=self.box.dim
         )
         return (self.box.upper - self.box.lower) / torch.exp2(counts.to(self.box.like))
 

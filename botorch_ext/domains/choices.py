@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import did_you_mean, one_number
 
 # A descriptor whose spread, relative to its largest value, is smaller than this is constant.
@@ -76,7 +77,7 @@ class Choice:
         two are 1 apart; None without descriptors."""
         if self.descriptors is None:
             return None
-        D = torch.tensor(self.descriptors, dtype=torch.float64)
+        D = host.tensor(self.descriptors, dtype=torch.float64)
         spread = D.std(dim=0, correction=0)
         varies = spread > _LEAST_SPREAD * D.abs().amax(dim=0)
         D = ((D - D.mean(dim=0)) / spread)[:, varies]

@@ -9,6 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import whole_number
 from botorch_ext.domains.box import Box
 from botorch_ext.domains.finite_set import Domain, FiniteSet
@@ -149,7 +150,7 @@ class ContextSpace(Immutable):
         most = min(max(number for _, number in self.tasks), num_points)
         rows = like.new_zeros(most, self.dim)
         for column, number in self.tasks:
-            rows[:, column] = torch.arange(most).to(like) % number
+            rows[:, column] = host.arange(most).to(like) % number
         return rows
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
+from botorch_ext import host
 from botorch_ext.domains.linear_constraints import LinearConstraints
 from botorch_ext.domains.scales import Scales
 from botorch_ext.state import Immutable
@@ -94,7 +95,7 @@ class FeasiblePoints(Immutable):
         near = walk[_rows(len(walk), len(X), generator)]
         if not {*columns} & {*self._scales.stepped}:
             others = walk[_rows(len(walk), len(X), generator)]
-            shares = _FARTHEST * torch.rand(len(X), 1, generator=generator, dtype=torch.float64)
+            shares = _FARTHEST * host.rand(len(X), 1, generator=generator, dtype=torch.float64)
             near = torch.lerp(near, others, shares.to(near))
         X[:, columns] = near[:, columns]
         return torch.where(constraints.hold(X)[:, None], X, near)
@@ -116,7 +117,7 @@ class FeasiblePoints(Immutable):
         if len(X):
             return X
         generator = torch.Generator().manual_seed(0)
-        directions = torch.randn(_NUM_EXTREME, X.shape[1], generator=generator, dtype=torch.float64)
+        directions = host.randn(_NUM_EXTREME, X.shape[1], generator=generator, dtype=torch.float64)
         directions[0] = 0  # a point is known to be found for this direction
         low, high = scales.cells
         directions = directions.to(low) / (high - low)
@@ -131,7 +132,7 @@ def _feasible(X: Tensor, constraints: LinearConstraints) -> Tensor:
 def _rows(num_rows: int, num_drawn: int, generator: torch.Generator) -> Tensor:
     """Random rows; every row comes once before any row comes again."""
     rounds = -(-num_drawn // num_rows)
-    rows = [torch.randperm(num_rows, generator=generator) for _ in range(rounds)]
+    rows = [host.randperm(num_rows, generator=generator) for _ in range(rounds)]
     return torch.cat(rows)[:num_drawn]
 
 

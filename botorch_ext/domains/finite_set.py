@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import whole_number
 from botorch_ext.domains.box import Box
 from botorch_ext.domains.points import PointsLike, as_floating, as_points, numbered, require_finite
@@ -205,7 +206,7 @@ class FiniteSet(Immutable):
         num_points = whole_number(num_points, "num_points", least=0)
         generator = torch.Generator().manual_seed(whole_number(seed, "seed"))
         rounds = -(-num_points // self.num_points)
-        rows = [torch.randperm(self.num_points, generator=generator) for _ in range(rounds)]
+        rows = [host.randperm(self.num_points, generator=generator) for _ in range(rounds)]
         return (
             torch.cat(rows)[:num_points].to(self.device)
             if rows
@@ -236,7 +237,7 @@ def _row_keys(X: Tensor) -> Tensor:
     """A key for each row of ``n x d`` floating-point numbers, ``n`` integers; equal rows have equal
     keys."""
     generator = torch.Generator().manual_seed(0)
-    odd = torch.randint(-(2**62), 2**62, (X.shape[-1],), generator=generator).to(X.device) * 2 + 1
+    odd = host.randint(-(2**62), 2**62, (X.shape[-1],), generator=generator).to(X.device) * 2 + 1
     # Round numbers differ only in their upper bits, which a product would shift out of its 64 bits.
     keys = []
     for chunk in X.split(max(_KEYED_ENTRIES // X.shape[-1], 1)):

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import one_number, some_of, whole_number
 from botorch_ext.domains.steps import TOLERANCE, Steps
 from botorch_ext.state import Immutable
@@ -150,7 +151,7 @@ class Scales(Immutable):
             return self._codes[column]
         steps, (low, high) = self.counted[column], self.ends[:, column]
         first = int(steps.place(low).round())
-        places = torch.arange(first, first + self.num_values(column), dtype=torch.float64)
+        places = host.arange(first, first + self.num_values(column), dtype=torch.float64)
         return steps.value(places).to(self.ends).clamp(low, high)
 
     def num_values(self, column: int) -> int:

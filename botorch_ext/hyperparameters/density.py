@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.kernel_functions.smoothed_matern import profiles, slopes
 
@@ -60,7 +61,7 @@ class Density:
 
     def prior_draws(self, num: int, generator: torch.Generator) -> Tensor:
         """Draws from the prior, ``num x dim``."""
-        share = torch.rand(num, self.dim, generator=generator, dtype=torch.float64)
+        share = host.rand(num, self.dim, generator=generator, dtype=torch.float64)
         limits = torch.stack([self.lower, self.upper]).sub(self._location).div(self._spread)
         lowest, highest = torch.special.ndtr(limits)
         z = torch.special.ndtri(torch.lerp(lowest, highest, share.to(lowest)))

@@ -9,6 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.domains import Box, Domain
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.state import Immutable
@@ -61,7 +62,7 @@ class Inputs(Immutable):
         if not any(box.categories for box in self._boxes):
             return None
         sizes = [_num_features(box, j) for box in self._boxes for j in range(box.dim)]
-        columns = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
+        columns = host.arange(len(sizes)).repeat_interleave(host.tensor(sizes))
         return columns.to(self.actions.device)
 
     @property

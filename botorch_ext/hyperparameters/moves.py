@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.hyperparameters.density import Density
 
 # The length of a trajectory, a quarter of a turn, and its step in one dimension, both in standard
@@ -44,9 +45,9 @@ def swept(
     num_steps = math.ceil(_LENGTH / step)
     num_sweeps = -(-num_halves // 2)
     drawn = [
-        torch.randn(num_sweeps, m, p + 1, generator=generator, dtype=torch.float64),
-        torch.rand(num_sweeps, m, 1, generator=generator, dtype=torch.float64),
-        torch.stack([torch.randperm(m, generator=generator) for _ in range(num_sweeps)])[..., None],
+        host.randn(num_sweeps, m, p + 1, generator=generator, dtype=torch.float64),
+        host.rand(num_sweeps, m, 1, generator=generator, dtype=torch.float64),
+        torch.stack([host.randperm(m, generator=generator) for _ in range(num_sweeps)])[..., None],
     ]
     for sweep, of_sweep in enumerate(torch.cat(drawn, dim=-1).to(parameters)):  # uploaded once
         order = of_sweep[:, -1].long()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import whole_number
 from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.moves import swept
@@ -97,7 +98,7 @@ class Particles(Immutable):
         generator = torch.Generator().manual_seed(seed)
         last, rows = self.number(len(X)), telling(X, y)
         X, y = X[rows], y[rows]
-        n, order = len(X), torch.randperm(len(X), generator=generator).to(X.device)
+        n, order = len(X), host.randperm(len(X), generator=generator).to(X.device)
         size = min(_FIRST_STAGE, n)
         density = Density(X[order[:size]], y[order[:size]], self.prior, groups)
         draws = density.prior_draws(_NUM_DRAWS, generator)

@@ -14,6 +14,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.domains import FiniteSet
 from botorch_ext.domains.space import Condition, Space
 from botorch_ext.integrations.host_trials import HostTrial, Record, Status
@@ -170,7 +171,7 @@ class FollowedStudy:
         if X is None:
             X = domain.sample(_NUM_DRAWN, seed)
         else:
-            X = X[torch.randperm(len(X), generator=torch.Generator().manual_seed(seed))]
+            X = X[host.randperm(len(X), generator=torch.Generator().manual_seed(seed))]
         points = (tuple(x) for x in X.tolist())
         return next((point for point in points if point not in self._taken), None)
 

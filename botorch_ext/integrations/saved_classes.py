@@ -19,7 +19,7 @@ from gpytorch.utils.transforms import inv_sigmoid, inv_softplus
 from scipy.stats.distributions import rv_frozen
 from torch import Tensor, nn
 
-from botorch_ext import delays, widths
+from botorch_ext import delays, host, widths
 from botorch_ext.domains import Box, ContextSpace, FiniteSet, Space
 from botorch_ext.domains.choices import Choice, Fixed, Ordered
 from botorch_ext.domains.parameters import Integer, Real
@@ -211,7 +211,7 @@ def _tensor(dtype: str, shape: list[int], values: list[float]) -> Tensor:
         raise ValueError(f"shape must be of {_MOST_DIMS} dimensions and {room} numbers at most")
     if math.prod(shape) != len(values):
         raise ValueError(f"values must be as many as the shape {shape} says, got {len(values)}")
-    return torch.tensor(values, dtype=_DTYPES[dtype]).reshape(shape)
+    return host.tensor(values, dtype=_DTYPES[dtype]).reshape(shape)
 
 
 _NUMBERS = {"dtype": str, "shape": list[int], "values": list[bool | int | float]}

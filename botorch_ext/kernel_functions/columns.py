@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.kernel_functions.base import KernelFunction, Pullback
 from botorch_ext.kernels.columns import Selection, require_columns
 
@@ -25,7 +26,7 @@ class ColumnsKernel(KernelFunction):
         self.base = base
         self.least = least
         self.selection: Selection = selection
-        listed = None if isinstance(selection, slice) else torch.tensor(selection)
+        listed = None if isinstance(selection, slice) else host.tensor(selection)
         self.register_buffer("listed", listed)
         self.batch_shape = base.batch_shape
         self.has_closed_form_gradient = base.has_closed_form_gradient
@@ -46,7 +47,7 @@ class ColumnsKernel(KernelFunction):
         Raises:
             ValueError: If the inputs have too few columns.
         """
-        every = torch.arange(dim)
+        every = host.arange(dim)
         require_columns(every, self.least)
         return every[self.selection].tolist()  # on the host, wherever the kernel lives
 

@@ -9,6 +9,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import whole_number
 from botorch_ext.kernels.checks import require_kernel
 
@@ -56,7 +57,7 @@ class GroupAdditiveKernel(Kernel):
         super().__init__(batch_shape=batch)
         self.base_kernel = base_kernel
         # Partitions of the columns and spanning forests have at most dim groups.
-        masks = torch.zeros(max(dim, len(checked)), dim)
+        masks = host.zeros(max(dim, len(checked)), dim)
         for row, group in zip(masks, checked, strict=False):
             row[list(group)] = 1
         masks = masks.to(dtype=base_kernel.dtype, device=base_kernel.device)
@@ -142,9 +143,9 @@ def _checked_groups(groups: Iterable[Iterable[int]], dim: int) -> list[tuple[int
 def _require_stationary(kernel: Kernel, dim: int) -> None:
     """Raise a ValueError unless the kernel says that it is stationary and is so at a few points."""
     generator = torch.Generator().manual_seed(0)
-    X, steps, shift = (torch.rand(8, dim, generator=generator) for _ in range(3))
+    X, steps, shift = (host.rand(8, dim, generator=generator) for _ in range(3))
     like = {"dtype": kernel.dtype, "device": kernel.device}
-    X1, X2 = X.to(**like), (X + steps * torch.logspace(-3, 1, 8).unsqueeze(-1)).to(**like)
+    X1, X2 = X.to(**like), (X + steps * host.logspace(-3, 1, 8).unsqueeze(-1)).to(**like)
     move = shift[0].to(**like)
     try:
         here, there = (kernel(X1 + c, X2 + c).to_dense() for c in (0, move))

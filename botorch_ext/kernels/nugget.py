@@ -11,6 +11,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import one_number
 
 
@@ -44,7 +45,7 @@ class NuggetKernel(Kernel):
         if not 0 < value < math.inf:
             raise ValueError(f"variance must be positive and finite, got {value}")
         super().__init__(active_dims=active_dims)
-        self.register_buffer("variance", torch.tensor(value, dtype=torch.float64))
+        self.register_buffer("variance", host.tensor(value, dtype=torch.float64))
 
     @property
     def dtype(self) -> torch.dtype:

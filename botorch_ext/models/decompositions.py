@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
+from botorch_ext import host
 from botorch_ext.checks import whole_number
 
 Groups = tuple[tuple[int, ...], ...]
@@ -73,7 +74,7 @@ def random_trees(dim: int, num: int, seed: int) -> list[Groups]:
     generator = torch.Generator().manual_seed(seed)
     trees: dict[Groups, None] = {}
     while len(trees) < num:
-        trees[_tree(torch.randint(dim, (dim - 2,), generator=generator).tolist())] = None
+        trees[_tree(host.randint(dim, (dim - 2,), generator=generator).tolist())] = None
     return list(trees)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
@@ -64,7 +65,7 @@ class JointDraw:
         covariance = covariance - A.mT @ A
         largest = self.model.kernel_function.diagonal(Z).max()
         L = jittered_factor(covariance, largest)
-        normals = torch.randn(len(X), generator=self._generator, dtype=torch.float64).to(mean)
+        normals = host.randn(len(X), generator=self._generator, dtype=torch.float64).to(mean)
         values = mean + self.width * (A.mT @ self._normals + L @ normals)
         top = torch.cat([self._factor, self._factor.new_zeros(len(A), len(X))], dim=1)
         self._factor = torch.cat([top, torch.cat([A.mT, L], dim=1)])

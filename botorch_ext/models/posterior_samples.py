@@ -25,6 +25,7 @@ from gpytorch.means import ConstantMean, ZeroMean
 from gpytorch.priors import Prior
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import whole_number
 from botorch_ext.exceptions import PriorDrawsWarning
 from botorch_ext.kernels.batching import selected_kernel
@@ -101,7 +102,7 @@ def _mcmc_draws(model: Any, kernel: Kernel, like: Tensor, num_models: int | None
         raise ValueError("model must have the same noise variance at every point")
     constants = _constant(model.mean_module, like).reshape(-1).expand(count)
     plain = plain_kernel(kernel, like)
-    kept = torch.linspace(0, count - 1, wanted, dtype=torch.float64).round().long().tolist()
+    kept = host.linspace(0, count - 1, wanted, dtype=torch.float64).round().long().tolist()
     return [
         (deepcopy(selected_kernel(plain, i)), noise[i, 0].clone().to(like), constants[i].clone())
         for i in kept

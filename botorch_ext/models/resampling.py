@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from botorch_ext import host
+
 
 def effective_size(log_weights: Tensor) -> Tensor:
     """The effective sample size of weighted samples.
@@ -33,6 +35,6 @@ def resampled(log_weights: Tensor, num: int, generator: torch.Generator) -> Tens
     weights = log_weights.softmax(dim=0)
     # A matrix product, since cumulative sums on CUDA are not deterministic.
     ends = weights.new_ones(len(weights), len(weights)).tril() @ weights
-    first = torch.rand((), generator=generator, dtype=torch.float64)
+    first = host.rand((), generator=generator, dtype=torch.float64)
     places = torch.arange(num, dtype=ends.dtype, device=ends.device).add(float(first)).div(num)
     return (ends[:-1].unsqueeze(-1) < places).sum(dim=0)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.domains import Box, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.plotting.maps import draw_heat_map, legend_above, scatter_in_order
@@ -137,9 +138,9 @@ def plot_action_map_1d(
     asked = np.zeros((0, 2)) if pairs is None else to_numpy(pairs)[:, ::-1]  # context, action
     first, last = _context_range(space, asked[:, 0], context_bounds)
     like = strategy.domain.like
-    line = torch.linspace(first, last, num_points, dtype=like.dtype)
+    line = host.linspace(first, last, num_points, dtype=like.dtype)
     lower, upper = strategy.domain.bounds[:, 0].tolist()
-    up = torch.linspace(lower, upper, num_points, dtype=like.dtype)
+    up = host.linspace(lower, upper, num_points, dtype=like.dtype)
     actions, seen = up.unsqueeze(-1).to(like), line.unsqueeze(-1).to(like)
     means = _at_pairs(lambda X: strategy.means_at(X), actions, seen)  # (n, m)
 

@@ -11,6 +11,7 @@ from botorch.models.model import Model
 from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.domains import Box
 from botorch_ext.plotting.maps import draw_heat_map, legend_above, scatter_in_order
 from botorch_ext.plotting.slices import (
@@ -127,7 +128,7 @@ def plot_posterior_2d(
         raise ValueError(f"bounds must have two columns, got shape {tuple(corners.shape)}")
     points = None if X is None else _as_rows(X, 2)
     sides = [
-        torch.linspace(float(lower), float(upper), num_points, dtype=corners.dtype)
+        host.linspace(float(lower), float(upper), num_points, dtype=corners.dtype)
         for lower, upper in corners.T
     ]
     grid = torch.cartesian_prod(*sides).to(corners)  # (num_points^2, 2)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.domains.space import Space
@@ -158,7 +158,7 @@ def grid_of(box: Box, base: Tensor, dim: int, num_points: int) -> Tensor:
         sides = (box.ends[1, dim] - box.ends[0, dim]) / box.distances[dim]
         num = min(num, round(float(sides)) + 1)
     # The middles of equal parts, and both ends of what is continuous.
-    unit = (torch.arange(num) + 0.5) / num if dim in box.stepped else torch.linspace(0, 1, num)
+    unit = (host.arange(num) + 0.5) / num if dim in box.stepped else host.linspace(0, 1, num)
     varied = box.to_unit(base).repeat(num, 1)
     varied[:, dim] = unit.to(varied)
     return box.from_unit(varied)[:, dim]

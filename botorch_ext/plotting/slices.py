@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.plotting.style import PALETTE, to_numpy
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Slice:
         """
         _require_coordinate(dim, corners.shape[1])
         base = _slice_point(slice_at, corners)
-        positions = torch.linspace(
+        positions = host.linspace(
             float(corners[0, dim]), float(corners[1, dim]), num_points, dtype=corners.dtype
         )
         points = base.repeat(num_points, 1)  # (num_points, d)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
+from botorch_ext import host
 from botorch_ext.predictions.tables import frame, lines_of
 from botorch_ext.ranks import highest_first
 from botorch_ext.state import Immutable
@@ -100,7 +101,7 @@ def sobol_indices(
     of_A, of_B = values(A), values(B)
     both = torch.cat([of_A, of_B])
     center, variance = both.mean(), both.var(correction=0)
-    first, total = torch.zeros(dim, dtype=torch.float64), torch.zeros(dim, dtype=torch.float64)
+    first, total = host.zeros(dim, dtype=torch.float64), host.zeros(dim, dtype=torch.float64)
     # A function that is constant up to rounding has no variance to explain.
     if float(variance) <= (1e-12 * float(both.abs().max())) ** 2:
         return first, total, 0.0

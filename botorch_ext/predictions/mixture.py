@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.chunks import points_at_once
 from botorch_ext.models.joint_draws import jittered_factor
 from botorch_ext.models.kernel_gp import KernelGP
@@ -157,7 +158,7 @@ class GPMixture(Immutable):
         m, q = means.shape
         half = max(num // m, _FEWEST_DRAWS) // 2
         generator = torch.Generator().manual_seed(seed)
-        normals = torch.randn(m, half, q, generator=generator, dtype=torch.float64).to(means)
+        normals = host.randn(m, half, q, generator=generator, dtype=torch.float64).to(means)
         deviations = normals @ L.mT
         values = means[:, None] + torch.cat([deviations, -deviations], dim=1)
         return self.restored(values)[0]

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from botorch_ext import host
+
 # From ``m x d`` points and a level to ``m`` margins; below the level any smaller number will do.
 Margin = Callable[[Tensor, Tensor | float], Tensor]
 
@@ -89,7 +91,7 @@ def sample_level_set(
             shares[-1] = shares[-1] * (count - 1) / count
         pool, rows = U[survivors], _copies(survives, survivors, generator)
         if done:
-            rows = rows[torch.randperm(len(rows), generator=generator)[:num_points].to(U.device)]
+            rows = rows[host.randperm(len(rows), generator=generator)[:num_points].to(U.device)]
         sweeps = num_sweeps if done else few_sweeps
         U, values = hit_and_run(margin, U[rows], values[rows], level, sweeps, pool, generator)
         if done:
@@ -118,14 +120,14 @@ def _copies(survives: Tensor, survivors: Tensor, generator: torch.Generator) -> 
     """Rows that replace each group by equally many copies of each of its survivors."""
     grouped = survives.view(NUM_GROUPS, -1)
     size = grouped.shape[-1]
-    key = torch.rand(NUM_GROUPS, size, generator=generator).to(survives.device)
+    key = host.rand(NUM_GROUPS, size, generator=generator).to(survives.device)
     order = torch.where(grouped, key, 2).argsort(dim=-1)  # survivors first, in random order
     count = grouped.sum(dim=-1, keepdim=True)
     turn = torch.arange(size, device=survives.device)
     rows = order.gather(-1, turn % count.clamp_min(1))
     rows = rows + size * torch.arange(NUM_GROUPS, device=survives.device)[:, None]
     # A group without survivors goes on from those of the others; its share stays zero.
-    lent = torch.randint(len(survivors), (NUM_GROUPS, size), generator=generator)
+    lent = host.randint(len(survivors), (NUM_GROUPS, size), generator=generator)
     return torch.where(count > 0, rows, survivors[lent.to(survives.device)]).flatten()
 
 
@@ -163,9 +165,9 @@ def hit_and_run(
         ``m x d`` points of the set and their ``m`` margins.
     """
     m, d = U.shape
-    normal = torch.randn(num_sweeps, m, d, generator=generator, dtype=torch.float64)
-    coins = torch.rand(num_sweeps, m, 1 + _NUM_DRAWS, generator=generator, dtype=torch.float64)
-    pairs = torch.randint(len(pool), (num_sweeps, m, 2), generator=generator)
+    normal = host.randn(num_sweeps, m, d, generator=generator, dtype=torch.float64)
+    coins = host.rand(num_sweeps, m, 1 + _NUM_DRAWS, generator=generator, dtype=torch.float64)
+    pairs = host.randint(len(pool), (num_sweeps, m, 2), generator=generator)
     numbers = torch.cat([normal, coins, pairs], dim=-1).to(U)  # one upload
     for sweep in numbers.mT.contiguous():
         normal, coins, draws, pairs = sweep.split([d, 1, _NUM_DRAWS, 2])

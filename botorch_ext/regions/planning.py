@@ -14,6 +14,7 @@ import torch
 from botorch.models.gpytorch import GPyTorchModel
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box, FiniteSet, as_points
 from botorch_ext.domains.points import PointsLike
@@ -155,7 +156,7 @@ def plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int | None) ->
     if seed is None:
         ranks = torch.arange(len(Z) - 1, -1, -1, device=Z.device)
     else:
-        ranks = torch.randperm(len(Z), generator=torch.Generator().manual_seed(seed)).to(Z.device)
+        ranks = host.randperm(len(Z), generator=torch.Generator().manual_seed(seed)).to(Z.device)
     floor = least_pivot(kernel.diagonal(Z))
     indices = ranks.new_empty(q)
     chosen = Z.new_empty(q)

@@ -10,6 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box
 from botorch_ext.regions.level_sets import NUM_GROUPS, hit_and_run, sample_level_set
@@ -101,7 +102,7 @@ def drawn_population(region: PartOfBox, num_points: int, seed: int) -> Populatio
     num_points = whole_number(num_points, "num_points", least=4)
     generator = torch.Generator().manual_seed(whole_number(seed, "seed"))
     wanted = num_points // 4
-    order = torch.randperm(max(0, len(region.members) - 1), generator=generator)
+    order = host.randperm(max(0, len(region.members) - 1), generator=generator)
     known = torch.cat([region.members[:1], region.members[1:][order.to(region.box.like.device)]])
     known = known[:wanted]
     drawn = _by_rejection(region, wanted, seed) or _by_hit_and_run(region, wanted, seed, generator)
@@ -110,12 +111,12 @@ def drawn_population(region: PartOfBox, num_points: int, seed: int) -> Populatio
     # Slivers of the region lie on faces, where the standard deviation is large.
     faces = on_faces(region.box.sample(_NUM_TESTED, seed), region.box, generator)
     others = torch.cat([drawn.others, faces[region.meets(faces)]])
-    others = others[torch.randperm(len(others), generator=generator)]
+    others = others[host.randperm(len(others), generator=generator)]
     points = torch.cat([uniform, known, others])[: 3 * wanted]
     if not len(points):
         raise ValueError("members must be given: no other point of the region was found")
     starts = torch.cat([spare, points])
-    starts = starts[torch.arange(num_points - len(points)) % len(starts)]
+    starts = starts[host.arange(num_points - len(points)) % len(starts)]
     moved = towards(region, starts, on_faces(starts, _hull(region.box, points), generator))
     return Population(
         torch.cat([points, moved]),
@@ -157,7 +158,7 @@ def _by_hit_and_run(
     others = region.members[:0]
     if len(region.members):
         members = region.box.to_unit(region.members)
-        U = members[torch.arange(max(1, num_points // 4)) % len(members)]
+        U = members[host.arange(max(1, num_points // 4)) % len(members)]
         values = region.unit_margin(U, 0.0)
         # A member on the very boundary can be outside by rounding.
         U, values = U[values >= 0], values[values >= 0]

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
+from botorch_ext import host
 from botorch_ext.chunks import points_at_once
 from botorch_ext.distances import distances
 from botorch_ext.domains import Box
@@ -324,20 +325,20 @@ class BoxBalls(Immutable):
 
 def _offsets(num: int, dim: int, norm: Norm, seed: int) -> Tensor:
     """The centre, points on the axes, and Sobol points of the unit ball, most on its surface."""
-    axes = torch.eye(dim, dtype=torch.float64)
+    axes = host.eye(dim, dtype=torch.float64)
     count = max(num - 2 * dim - 1, 0)
     inside = count if dim == 1 else count // 2
     cloud = 2 * SobolEngine(dim, scramble=True, seed=seed).draw(count, dtype=torch.float64) - 1
     if norm == "linf":
         # A random share of the coordinates on the faces.
         generator = torch.Generator().manual_seed(seed)
-        share = torch.rand(count, 1, generator=generator, dtype=torch.float64)
+        share = host.rand(count, 1, generator=generator, dtype=torch.float64)
         share[:inside] = 0
-        pick = torch.rand(cloud.shape, generator=generator, dtype=torch.float64) < share
+        pick = host.rand(cloud.shape, generator=generator, dtype=torch.float64) < share
         cloud = torch.where(pick, cloud.sign(), cloud)
     else:
         normal = torch.special.ndtri((0.5 * (cloud + 1)).clamp(1e-9, 1 - 1e-9))
-        length = torch.ones(count, 1, dtype=torch.float64)
-        length[:inside, 0] = torch.arange(1, inside + 1).double().div(inside + 1) ** (1 / dim)
+        length = host.ones(count, 1, dtype=torch.float64)
+        length[:inside, 0] = host.arange(1, inside + 1).double().div(inside + 1) ** (1 / dim)
         cloud = length * normal / normal.norm(dim=-1, keepdim=True).clamp_min(1e-300)
     return torch.cat([torch.zeros_like(axes[:1]), axes, -axes, cloud])

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from botorch_ext import host
 from botorch_ext.distances import distances
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
@@ -220,7 +221,7 @@ def _peaks(objective: Objective, box: Box, centers: Tensor, least: Tensor) -> Te
     coordinate without effect has none."""
     U = box.to_unit(centers)
     k, d = U.shape
-    line, columns = torch.linspace(0, 1, _NUM_ON_LINE).to(U), torch.arange(d, device=U.device)
+    line, columns = host.linspace(0, 1, _NUM_ON_LINE).to(U), torch.arange(d, device=U.device)
     lines = U[:, None, None].repeat(1, d, _NUM_ON_LINE, 1)  # k x d x points x d
     lines[:, columns, :, columns] = line
     X = box.from_unit(lines.flatten(0, 2))

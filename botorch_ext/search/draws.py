@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.domains import Box
 from botorch_ext.models.joint_draws import JointDraw
 from botorch_ext.ranks import highest_first
@@ -38,7 +39,7 @@ def best_of_points(draw: JointDraw, X: Tensor, seed: int) -> int:
     """
     rows = _within_reach(draw, X, torch.arange(len(X), device=X.device))
     if len(rows) > _AT_ONCE:
-        order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed))
+        order = host.randperm(len(rows), generator=torch.Generator().manual_seed(seed))
         rows = rows[order.to(rows.device)]
     drawn, rest = rows[:_AT_ONCE], rows[_AT_ONCE:]
     values = draw.at(X[drawn])

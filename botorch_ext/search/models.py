@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.chunks import points_at_once
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
@@ -268,7 +269,7 @@ def maximize_over_models(
     """
     X = screening_points(box, (1 + _CLOSER) * num_raw, seed)
     # Screening points are ordered: Sobol points first, then those moved to faces.
-    X = X[torch.randperm(len(X), generator=torch.Generator().manual_seed(seed)).to(X.device)]
+    X = X[host.randperm(len(X), generator=torch.Generator().manual_seed(seed)).to(X.device)]
     first, more = X[:num_raw], X[num_raw:]
     if extra is not None and len(extra):
         first = torch.cat([extra, first])

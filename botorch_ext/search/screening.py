@@ -8,6 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.distances import distances
 from botorch_ext.domains import Box
 from botorch_ext.ranks import highest_first
@@ -60,8 +61,8 @@ def on_faces(X: Tensor, box: Box, generator: torch.Generator) -> Tensor:
     Returns:
         The moved points, ``m x d``.
     """
-    share = torch.rand(len(X), 1, generator=generator)
-    moved = (torch.rand(len(X), box.dim, generator=generator) < share).to(box.device)
+    share = host.rand(len(X), 1, generator=generator)
+    moved = (host.rand(len(X), box.dim, generator=generator) < share).to(box.device)
     if box.is_plain:
         nearest = torch.where(X < (box.lower + box.upper) / 2, box.lower, box.upper)
         return torch.where(moved, nearest, X)
@@ -93,22 +94,22 @@ def near_points(
         The points, ``num x d``.
     """
     generator = torch.Generator().manual_seed(seed)
-    which = torch.randint(len(X), (num,), generator=generator)
-    steps = torch.randn(num, box.dim, generator=generator, dtype=torch.float64)
-    steps *= torch.tensor(distances, dtype=steps.dtype).repeat(num)[:num, None]
+    which = host.randint(len(X), (num,), generator=generator)
+    steps = host.randn(num, box.dim, generator=generator, dtype=torch.float64)
+    steps *= host.tensor(distances, dtype=steps.dtype).repeat(num)[:num, None]
     if num_columns < box.dim:
-        share = torch.rand(num, box.dim, generator=generator, dtype=torch.float64)
+        share = host.rand(num, box.dim, generator=generator, dtype=torch.float64)
         steps *= (share < num_columns / box.dim) | (share == share.amin(dim=-1, keepdim=True))
     centers = X[which.to(X.device)]
     U = (box.to_unit(centers) + steps.to(X)).clamp(0, 1)
     if box.is_plain:
         return box.from_unit(U)
     for j in box.categories:  # categories have no neighbours
-        others = torch.rand(num, generator=generator, dtype=torch.float64).to(X)
-        stays = torch.rand(num, generator=generator) >= _NEW_CODE
+        others = host.rand(num, generator=generator, dtype=torch.float64).to(X)
+        stays = host.rand(num, generator=generator) >= _NEW_CODE
         U[:, j] = torch.where(stays.to(X.device), box.to_unit(centers)[:, j], others)
     if box.conditions:  # a column that begins to count has no value yet
-        anywhere = torch.rand(num, box.dim, generator=generator, dtype=torch.float64)
+        anywhere = host.rand(num, box.dim, generator=generator, dtype=torch.float64)
         U = torch.where(box.active(centers), U, anywhere.to(X))
     return box.nearby(box.from_unit(U), centers)
 

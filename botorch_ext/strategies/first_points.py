@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import short
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.search.trust_region import MANY_DIMENSIONS, region_around
@@ -87,7 +88,7 @@ class FirstPoints(Immutable):
         info: dict[str, Any] = {"initial": True}
         if choices.actions is not None:
             generator = torch.Generator().manual_seed(seed)
-            row = int(torch.randint(len(choices.actions), (), generator=generator))
+            row = int(host.randint(len(choices.actions), (), generator=generator))
             return choices.actions[row].clone(), info | choices.places(row)
         known = self._num_known
         number = history.asked_before(id) if known is None else known + id

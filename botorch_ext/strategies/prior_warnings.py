@@ -9,6 +9,7 @@ import torch
 from gpytorch.kernels import Kernel, MaternKernel, PiecewisePolynomialKernel, RBFKernel, RQKernel
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.kernels.structure import leaves
 
 # The kernels whose lengthscales are distances between points, and are checked.
@@ -52,7 +53,7 @@ def odd_lengthscales(kernels: Sequence[Kernel], points: Tensor) -> str | None:
 def _shares(kernel: Kernel, sides: Tensor) -> tuple[list[int], Tensor]:
     """The columns that have a lengthscale, and the lengthscales in sides of the domain, one row for
     each kernel of the batch; 1 if a side is 0."""
-    columns, shares = [], [torch.zeros(*kernel.batch_shape, 0)]
+    columns, shares = [], [host.zeros(*kernel.batch_shape, 0)]
     for part, own in leaves(kernel):
         if isinstance(part, _OF_DISTANCES):
             own = list(range(own, len(sides))) if isinstance(own, int) else list(own)

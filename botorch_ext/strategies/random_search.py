@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Event
@@ -45,10 +46,10 @@ class RandomSearch(Strategy):
         if points is None:
             if not self.domain.is_plain:  # pyright: ignore - a Box, since it has no points
                 return self.domain.sample(1, self._seed_of(len(self.history.trials)))[0], {}
-            share = torch.rand(self.domain.dim, generator=generator, dtype=torch.float64)
+            share = host.rand(self.domain.dim, generator=generator, dtype=torch.float64)
             lower, upper = self.domain.bounds  # pyright: ignore - a Box, since it has no points
             return torch.lerp(lower, upper, share.to(lower)), {}
-        row = int(torch.randint(len(points), (), generator=generator))
+        row = int(host.randint(len(points), (), generator=generator))
         return points[row].clone(), choices.places(row)
 
     def _absorb(self, event: Event) -> None:

@@ -11,7 +11,7 @@ import torch
 from gpytorch import kernels
 from torch import Tensor
 
-from botorch_ext import algorithms, delays, rounds, strategies, widths
+from botorch_ext import algorithms, delays, host, rounds, strategies, widths
 from botorch_ext.domains import Box, ContextSpace, FiniteSet
 from botorch_ext.exceptions import StudyError
 from botorch_ext.hyperparameters.fitted import Fitted
@@ -119,9 +119,7 @@ def _arguments(make: Callable[..., Any], described: dict[str, Any], of: str = ""
 def _tensor(plain: dict[str, Any], name: str) -> Tensor:
     if "values" not in plain:
         raise ValueError(f"{name} has too many numbers for its description")
-    return torch.tensor(
-        plain["values"], dtype=getattr(torch, plain["dtype"].removeprefix("torch."))
-    )
+    return host.tensor(plain["values"], dtype=getattr(torch, plain["dtype"].removeprefix("torch.")))
 
 
 def _box(plain: dict[str, Any], name: str) -> Box:

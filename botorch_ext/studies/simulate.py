@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from botorch_ext import host
 from botorch_ext.checks import amount, short, whole_number
 from botorch_ext.delays import as_delay
 from botorch_ext.domains import Box, FiniteSet, require_same_kind
@@ -154,7 +155,7 @@ def simulate(
     same = problem.domain is strategy.domain
     if isinstance(problem.domain, FiniteSet) and same and given.contexts is None:
         table = problem(problem.domain.points).tolist()
-    X, Z, values, best, told_at = [], [], [], [], torch.full((horizon,), -1)
+    X, Z, values, best, told_at = [], [], [], [], host.full((horizon,), -1)
     # (step before whose ask it arrives, index of its own ask, id, value)
     due: list[tuple[int, int, int, float]] = []
     seconds, step = 0.0, 0
@@ -187,7 +188,7 @@ def simulate(
         step += 1
         arrival = step + int(delays[index])
         heapq.heappush(due, (arrival, index, trial.id, value + float(noise[index])))
-    f = torch.tensor(values, dtype=torch.float64)
+    f = host.tensor(values, dtype=torch.float64)
     return Trace(
         strategy=strategy,
         X=torch.stack(X).cpu(),
@@ -195,7 +196,7 @@ def simulate(
         observations=f + torch.from_numpy(noise),
         delays=torch.from_numpy(delays),
         told_at=told_at,
-        regret=torch.tensor(best, dtype=torch.float64) - f,
+        regret=host.tensor(best, dtype=torch.float64) - f,
         seconds=seconds,
         contexts=torch.stack(Z).cpu() if Z else None,
     )

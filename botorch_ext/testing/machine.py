@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from botorch_ext import host
 from botorch_ext.domains import Space
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
@@ -64,9 +65,9 @@ def drawn_session(num_actions: int, seed: int) -> list[Action]:
     g = torch.Generator().manual_seed(seed)
     kinds: list[str] = []
     while len(kinds) < num_actions:
-        kinds += [DECK[place] for place in torch.randperm(len(DECK), generator=g).tolist()]
-    shares = torch.rand(num_actions, generator=g).tolist()
-    noise = (0.1 * torch.randn(num_actions, generator=g)).tolist()
+        kinds += [DECK[place] for place in host.randperm(len(DECK), generator=g).tolist()]
+    shares = host.rand(num_actions, generator=g).tolist()
+    noise = (0.1 * host.randn(num_actions, generator=g)).tolist()
     return list(zip(kinds[:num_actions], shares, noise, strict=True))
 
 

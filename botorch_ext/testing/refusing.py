@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from botorch_ext import host
 from botorch_ext.domains import FiniteSet
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.strategies import Abandoned, Asked, Strategy, Told, Trial
@@ -86,7 +87,7 @@ def tampered(strategy: Strategy, last: Trial | None) -> Iterator[Any]:
     yield from (changed(last, x=value) for value in (x + 99.0, x * NAN, x[None], x[:0], None))
     yield from (changed(last, x=x.tolist()), changed(last, x=x.float()), changed(last, info=None))
     if context is None:
-        yield changed(last, context=torch.zeros(1).double())
+        yield changed(last, context=host.zeros(1).double())
     else:
         wrong = (None, context + 99.0, context * NAN, torch.cat([context] * 2), context.float())
         yield from (changed(last, context=value) for value in wrong)

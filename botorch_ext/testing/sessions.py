@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from botorch_ext import host
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.strategies import (
     Abandoned,
@@ -37,10 +38,10 @@ def drawn_actions(chances: dict[str, float], num_actions: int, seed: int) -> lis
         The actions.
     """
     g = torch.Generator().manual_seed(seed)
-    kinds, weights = list(chances), torch.tensor(list(chances.values()))
+    kinds, weights = list(chances), host.tensor(list(chances.values()))
     which = torch.multinomial(weights, num_actions, replacement=True, generator=g).tolist()
-    shares = torch.rand(num_actions, generator=g).tolist()
-    noise = (0.1 * torch.randn(num_actions, generator=g)).tolist()
+    shares = host.rand(num_actions, generator=g).tolist()
+    noise = (0.1 * host.randn(num_actions, generator=g)).tolist()
     return [(kinds[w], share, e) for w, share, e in zip(which, shares, noise, strict=True)]
 
 
@@ -154,8 +155,8 @@ def from_plain(record: list[Any]) -> Event:
     match record:
         case ["asked", id, x, context, info]:
             if context is not None:
-                context = torch.tensor(context, dtype=torch.float64)
-            return Asked(Trial(id, torch.tensor(x, dtype=torch.float64), context, info))
+                context = host.tensor(context, dtype=torch.float64)
+            return Asked(Trial(id, host.tensor(x, dtype=torch.float64), context, info))
         case ["told", id, value]:
             return Told(id, value)
         case ["abandoned" | "failed" as kind, id]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.strategies import Strategy
 
 # Of a session, so that each kind of call is in it.
@@ -70,16 +71,16 @@ class Subject:
         offer: dict[str, Any] = {}
         space = strategy.context_space
         if space is not None:
-            which = int(torch.randint(8, (), generator=generator))
+            which = int(host.randint(8, (), generator=generator))
             if space.domain is None:
-                numbers = torch.randn(
+                numbers = host.randn(
                     8, space.dim or 1, generator=torch.Generator().manual_seed(seed)
                 )
                 offer["context"] = numbers.to(strategy.domain.like)[which]
             else:
                 offer["context"] = space.domain.sample(8, seed=100 + seed)[which]
         if strategy.takes_actions and step % 3 == 1:
-            size = int(torch.randint(1, 9, (), generator=generator))
+            size = int(host.randint(1, 9, (), generator=generator))
             offer["actions"] = strategy.domain.sample(size, seed=1000 * seed + step)
         return offer
 

@@ -142,7 +142,7 @@ class PretendTensor(Tensor):
     ) -> Tensor:
         kwargs = {"dtype": self.dtype, **kwargs}
         on_host = torch.device(kwargs.pop("device", None) or CUDA).type == "cpu"
-        host = torch.tensor(data, **kwargs)
+        host = torch.tensor(data, device=CPU, **kwargs)
         return host if on_host else uploaded(host, "new_tensor")
 
     def tolist(self) -> Any:

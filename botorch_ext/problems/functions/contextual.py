@@ -10,6 +10,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import (
     Box,
@@ -266,6 +267,6 @@ def _random_pairs(domain: Domain, contexts: Domain, num_pairs: int, seed: int) -
         # One sequence of Sobol points: two of them, paired, would be correlated.
         return Box(torch.cat([domain.like, contexts.like], dim=-1)).sample(num_pairs, seed)
     generator = torch.Generator().manual_seed(seed)
-    seeds = torch.randint(2**31, (2,), generator=generator).tolist()
+    seeds = host.randint(2**31, (2,), generator=generator).tolist()
     sides = zip((domain, contexts), seeds, strict=True)
     return torch.cat([side.sample(num_pairs, own) for side, own in sides], dim=-1)

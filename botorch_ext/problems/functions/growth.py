@@ -10,6 +10,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Box
 from botorch_ext.kernel_functions.rkhs_norms import growth_norm, radial_kernel
@@ -75,7 +76,7 @@ class GrowthFunction(KnownFunction):
         of_height_one = growth_norm(known.nu, self.exponent, known.dim, self.scale)
         self.height: float = self.norm * math.sqrt(known.variance) / of_height_one
         self.center: Tensor = _default_center(domain) if center is None else _one(center, domain)
-        lengthscales = torch.tensor(known.lengthscales, dtype=torch.float64)
+        lengthscales = host.tensor(known.lengthscales, dtype=torch.float64)
         self._rates = (1 / (self.scale * lengthscales)).to(domain.like)
 
     def gap(self, X: Tensor | Sequence[float] | Sequence[Sequence[float]]) -> Tensor:
@@ -127,7 +128,7 @@ def _default_center(box: Box) -> Tensor:
     root = 2.0
     for _ in range(60):
         root = (1 + root) ** (1 / (box.dim + 1))
-    unit = torch.tensor([root ** -(j + 1) for j in range(box.dim)], dtype=torch.float64)
+    unit = host.tensor([root ** -(j + 1) for j in range(box.dim)], dtype=torch.float64)
     return box.from_unit(unit.to(box.like))
 
 

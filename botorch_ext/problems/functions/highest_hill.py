@@ -10,6 +10,7 @@ import torch
 from gpytorch.means import Mean
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.domains import FiniteSet
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.problems.base import KnownFunction
@@ -98,7 +99,7 @@ class HighestHill(KnownFunction):
         other_height: float = 2.0,
     ) -> None:
         if domain is None:
-            domain = FiniteSet(torch.linspace(0, 10, 500, dtype=torch.float64).unsqueeze(-1))
+            domain = FiniteSet(host.linspace(0, 10, 500, dtype=torch.float64).unsqueeze(-1))
         if not isinstance(domain, FiniteSet) or domain.dim != 1:
             raise ValueError(f"domain must be a FiniteSet of dimension 1, got {domain!r}")
         super().__init__(domain, noise_std)
@@ -108,9 +109,9 @@ class HighestHill(KnownFunction):
         self.height: float = float(height)
         self.other_height: float = float(other_height)
         generator = torch.Generator().manual_seed(seed)
-        self.true_model = int(torch.randint(_NUM_HILLS, (), generator=generator))
+        self.true_model = int(host.randint(_NUM_HILLS, (), generator=generator))
         points = domain.points.to("cpu", torch.float64)
-        normal = torch.randn(len(points), dtype=torch.float64, generator=generator)
+        normal = host.randn(len(points), dtype=torch.float64, generator=generator)
         with torch.no_grad():
             eigenvalues, vectors = torch.linalg.eigh(
                 rbf_kernel(self.lengthscale)(points).to_dense()
@@ -130,7 +131,7 @@ class HighestHill(KnownFunction):
         Returns:
             The mean.
         """
-        heights = torch.full((_NUM_HILLS,), self.other_height, dtype=torch.float64)
+        heights = host.full((_NUM_HILLS,), self.other_height, dtype=torch.float64)
         heights[position : position + 1] = self.height  # nothing for "none", the last position
         return HillMean(heights)
 

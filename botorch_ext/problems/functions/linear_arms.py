@@ -8,6 +8,7 @@ import torch
 from gpytorch.kernels import Kernel, LinearKernel
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import FiniteSet
 from botorch_ext.problems.functions.perturbed import Perturbed, tabulated
@@ -99,8 +100,8 @@ def random_linear(
     dim = whole_number(dim, "dim", least=1)
     num_arms = whole_number(num_arms, "num_arms", least=1)
     generator = torch.Generator().manual_seed(seed)
-    directions = torch.randn(num_arms + 1, dim, dtype=torch.float64, generator=generator)
+    directions = host.randn(num_arms + 1, dim, dtype=torch.float64, generator=generator)
     directions = directions / directions.norm(dim=-1, keepdim=True)
-    radii = torch.rand(num_arms, 1, dtype=torch.float64, generator=generator) ** (1 / dim)
-    signs = 2 * torch.randint(2, (num_arms,), generator=generator).double() - 1
+    radii = host.rand(num_arms, 1, dtype=torch.float64, generator=generator) ** (1 / dim)
+    signs = 2 * host.randint(2, (num_arms,), generator=generator).double() - 1
     return LinearArms(radii * directions[1:], directions[0], misspecification * signs)

@@ -10,6 +10,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import short
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.problems.base import Problem, best_of, global_maximum, pointwise
@@ -153,10 +154,10 @@ def rough(
     if not 0.0 < frequency < float("inf"):
         raise ValueError(f"frequency must be positive and finite, got {frequency}")
     generator = torch.Generator().manual_seed(seed)
-    directions = torch.randn(num_waves, dim, dtype=torch.float64, generator=generator)
+    directions = host.randn(num_waves, dim, dtype=torch.float64, generator=generator)
     directions = directions / directions.norm(dim=-1, keepdim=True)
-    lengths = 1 + torch.rand(num_waves, 1, dtype=torch.float64, generator=generator)
-    phases = 2 * math.pi * torch.rand(num_waves, dtype=torch.float64, generator=generator)
+    lengths = 1 + host.rand(num_waves, 1, dtype=torch.float64, generator=generator)
+    phases = 2 * math.pi * host.rand(num_waves, dtype=torch.float64, generator=generator)
     return _Waves(
         2 * math.pi * frequency * lengths * directions,
         phases,

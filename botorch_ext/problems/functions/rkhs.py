@@ -8,6 +8,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import amount, whole_number
 from botorch_ext.domains import Domain, as_points
 from botorch_ext.domains.points import PointsLike, checked_tensor
@@ -93,9 +94,9 @@ class RKHSFunction(KnownFunction):
         norm = amount(norm, "norm", "positive and finite")
         num_centers = whole_number(num_centers, "num_centers", least=1)
         generator = torch.Generator().manual_seed(whole_number(seed, "seed"))
-        center_seed = int(torch.randint(2**31, (), generator=generator))
+        center_seed = int(host.randint(2**31, (), generator=generator))
         centers = domain.sample(num_centers, center_seed)
-        weights = torch.randn(num_centers, dtype=torch.float64, generator=generator).to(centers)
+        weights = host.randn(num_centers, dtype=torch.float64, generator=generator).to(centers)
         present = _norm(_unbatched(kernel, centers), centers, weights)
         if present == 0.0:
             raise ValueError("kernel must not vanish on the domain, got 0 at every center")

@@ -10,6 +10,7 @@ import torch
 from gpytorch.kernels import RBFKernel
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.problems.base import KnownFunction, global_maximum
@@ -56,7 +57,7 @@ class TwoPeaks(KnownFunction):
         norm: Norm = "l2",
     ) -> None:
         if domain is None:
-            domain = FiniteSet(torch.linspace(0, 1, 500, dtype=torch.float64).unsqueeze(-1))
+            domain = FiniteSet(host.linspace(0, 1, 500, dtype=torch.float64).unsqueeze(-1))
         super().__init__(domain, noise_std)
         if not 0.05 <= radius <= 0.12:
             raise ValueError(f"radius must be in [0.05, 0.12], got {radius}")

@@ -14,6 +14,7 @@ import torch
 from gpytorch.kernels import Kernel, PeriodicKernel, RBFKernel
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.problems.base import KnownFunction, Problem
@@ -242,17 +243,17 @@ class CorrelatedMode(KnownFunction):
 
     def __init__(self, domain: Domain | None = None, noise_std: float = 0.05) -> None:
         if domain is None:
-            axis = torch.linspace(0, 1, 12, dtype=torch.float64)
+            axis = host.linspace(0, 1, 12, dtype=torch.float64)
             domain = FiniteSet(torch.cartesian_prod(axis, axis, axis))
         _require_dim(domain, 3)
         super().__init__(domain, noise_std)
         like, scale = domain.like, self.lengthscale
         # Bumps one lengthscale apart add up to a constant, to 1e-8: a ridge of finite norm.
-        along = torch.arange(-6, 12, dtype=torch.float64) * scale
+        along = host.arange(-6, 12, dtype=torch.float64) * scale
         across = torch.full_like(along, 0.3)
         ridges = torch.cat([torch.stack([across, along], -1), torch.stack([along, across], -1)])
         ridge_weight = 0.5 / math.sqrt(2 * math.pi)
-        mode = torch.tensor([[0.80, 0.80], [0.95, 0.95]], dtype=torch.float64)
+        mode = host.tensor([[0.80, 0.80], [0.95, 0.95]], dtype=torch.float64)
         # Half way between the two bumps, each one has the height exp(-0.15^2 / 4 / 0.2^2).
         mode_weight = 1.5 / (2 * math.exp(-(0.15**2) / (4 * scale**2)))
         weights = [ridge_weight] * len(ridges) + [mode_weight] * len(mode)
@@ -284,13 +285,13 @@ def rbf_kernel(lengthscale: float) -> Kernel:
     """
     kernel = RBFKernel().to(torch.float64)
     # GPyTorch would round a float to float32.
-    kernel.lengthscale = torch.tensor(lengthscale, dtype=torch.float64)
+    kernel.lengthscale = host.tensor(lengthscale, dtype=torch.float64)
     return kernel
 
 
 def _on_line(domain: Domain | None, start: float, end: float) -> Domain:
     if domain is None:
-        return FiniteSet(torch.linspace(start, end, 500, dtype=torch.float64).unsqueeze(-1))
+        return FiniteSet(host.linspace(start, end, 500, dtype=torch.float64).unsqueeze(-1))
     _require_dim(domain, 1)
     return domain
 

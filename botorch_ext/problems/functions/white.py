@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from botorch_ext import host
 from botorch_ext.domains import FiniteSet
 from botorch_ext.problems.functions.perturbed import Perturbation, tabulated
 
@@ -27,5 +28,5 @@ def white(domain: FiniteSet, misspecification: float, seed: int) -> Perturbation
         ValueError: If eps is not finite.
     """
     generator = torch.Generator().manual_seed(seed)
-    coins = torch.randint(2, (domain.num_points,), generator=generator)
+    coins = host.randint(2, (domain.num_points,), generator=generator)
     return tabulated(domain, misspecification * (2 * coins - 1).to(domain.dtype))

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import whole_number
 from botorch_ext.problems.real_data.peptides import (
     AMINO_ACIDS,
@@ -125,7 +126,7 @@ def load_binding_affinities(
 
 
 def _means(groups: Iterable[list[float]]) -> Tensor:
-    return torch.tensor([math.fsum(each) / len(each) for each in groups], dtype=torch.float64)
+    return host.tensor([math.fsum(each) / len(each) for each in groups], dtype=torch.float64)
 
 
 def _rows(path: Path, formats: tuple[tuple[str, ...], ...]) -> Iterator[tuple[int, dict]]:
@@ -235,7 +236,7 @@ def synthetic_binding_affinities(
         for _ in pockets
     ]
     K = shared_residues(pockets)
-    factor = torch.linalg.cholesky(K + 1e-6 * torch.eye(len(K)).to(K)).numpy()
+    factor = torch.linalg.cholesky(K + 1e-6 * host.eye(len(K)).to(K)).numpy()
     weights = torch.from_numpy(factor @ rng.standard_normal((len(K), 20 * _LENGTH)))
     rewards = []
     for own, weight in zip(peptides, weights, strict=True):

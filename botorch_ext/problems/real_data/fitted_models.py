@@ -18,6 +18,7 @@ from gpytorch.means import MultitaskMean, ZeroMean
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from botorch_ext.problems.real_data.binding_affinities import BindingAffinities
@@ -176,7 +177,7 @@ def fit_binding_affinities(
     Y = torch.cat(list(affinities.rewards))[rows]
     kernel: Kernel = RBFKernel()
     if by_molecule:
-        molecules = torch.repeat_interleave(torch.tensor(sizes))[rows].to(X)
+        molecules = torch.repeat_interleave(host.tensor(sizes))[rows].to(X)
         if molecule_kernel is None:
             molecule_kernel = TaskKernel(affinities.similarity)
         kernel = ActionContextKernel(kernel, molecule_kernel, X.shape[1])

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.domains import FiniteSet
 from botorch_ext.problems.functions.contextual import ContextualFunction
 from botorch_ext.problems.real_data.scaling import Scaling
@@ -53,11 +54,11 @@ class HottestSensor(ContextualFunction):
     """
 
     def __init__(self, temperatures: Temperatures, scaling: Scaling | None = None) -> None:
-        rows = torch.arange(temperatures.num_sensors, dtype=torch.float64)
+        rows = host.arange(temperatures.num_sensors, dtype=torch.float64)
         super().__init__(FiniteSet(rows.unsqueeze(-1)), context_dim=3)
         self.temperatures: Temperatures = temperatures
         self.scaling: Scaling = scaling or Scaling()
-        steps = torch.arange(temperatures.num_steps, dtype=torch.float64)
+        steps = host.arange(temperatures.num_steps, dtype=torch.float64)
         self.contexts: Tensor = clock(temperatures.first_day + steps / STEPS_PER_DAY)
         self._table = self.scaling(temperatures.values.to(torch.float64))
 

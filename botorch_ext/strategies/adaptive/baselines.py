@@ -10,6 +10,7 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import amount
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextLike
@@ -147,7 +148,7 @@ class SuspectedRegret(Judge):
 
     def contenders(self, standing: Standing) -> list[int]:
         played = standing.times_played()
-        n = torch.tensor([1 + played[id] for id in standing.alive], dtype=torch.float64)
+        n = host.tensor([1 + played[id] for id in standing.alive], dtype=torch.float64)
         scale = require_lengthscales(standing.models).to(n)
         gain = scale**-self.dim * n.log() ** (self.dim + 1)
         suspected = self.constant * (n * gain).sqrt() * (gain.sqrt() + self.rkhs_bound)

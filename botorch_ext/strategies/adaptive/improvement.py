@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.hyperparameters.ensemble import Ensemble
@@ -81,7 +82,7 @@ class ImprovementStrategy(ParticleStrategy):
             inputs, like = of.inputs, of.constants
             shape = len(like), 2, len(told) + len(pending), _NUM_DRAWS // 2
             generator = torch.Generator().manual_seed(seed)
-            normals = torch.randn(shape, generator=generator, dtype=torch.float64).to(like)
+            normals = host.randn(shape, generator=generator, dtype=torch.float64).to(like)
             normals = torch.cat([normals, -normals], dim=-1)
             late = inputs.features(pending)
             at: Any = baseline

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.checks import amount
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
@@ -322,7 +323,7 @@ class ParticleStrategy(Strategy):
             if not n:  # without rows the number of columns is not known
                 joint = joint.new_zeros(0, columns)
             inputs = Inputs.of(self.domain, self.context_space, joint)
-            told = torch.tensor(list(self.history.values.values()), dtype=torch.float64)
+            told = host.tensor(list(self.history.values.values()), dtype=torch.float64)
             values = torch.cat([self._initial_values, told])
             cloud = self._cloud
             if cloud is None or not stays:
