@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -187,9 +187,11 @@ class _Scale:
 def _scales(strategy: Strategy, heads: ColumnHeads) -> dict[str, _Scale]:
     """The scales of the columns of parameters and contexts."""
     space = strategy.context_space
-    scales = _scales_of(strategy.domain, heads.params)
-    if space is None or space.domain is not None:
-        return scales | ({} if space is None else _scales_of(space.domain, heads.contexts))
+    scales = _scales_of(strategy.domain, list(heads.params))
+    if space is None:
+        return scales
+    if space.domain is not None:
+        return scales | _scales_of(space.domain, list(heads.contexts))
     # Nobody knows the range of such contexts: the size of the known ones takes its place.
     contexts = [each.context for each in strategy.history.trials if each.context is not None]
     sizes = torch.stack(contexts).abs().amax(dim=0).tolist() if contexts else []
@@ -198,14 +200,17 @@ def _scales(strategy: Strategy, heads: ColumnHeads) -> dict[str, _Scale]:
 
 
 def _scales_of(domain: Domain, names: Sequence[str]) -> dict[str, _Scale]:
-    is_box = isinstance(domain, Box)
-    low, high = domain.bounds if is_box else (domain.points.amin(dim=0), domain.points.amax(dim=0))
+    log: Collection[int] = ()
+    if isinstance(domain, Box):
+        (low, high), log = domain.bounds, domain.log
+    else:
+        low, high = domain.points.amin(dim=0), domain.points.amax(dim=0)
     if isinstance(domain, Space):
         names = domain.names
     ends = zip(names, low.tolist(), high.tolist(), strict=True)
     return {
         name: _Scale(a, b, math.log(b / a), is_log=True)
-        if is_box and column in domain.log
+        if column in log
         else _Scale(a, b, b - a)
         for column, (name, a, b) in enumerate(ends)
     }
