@@ -78,7 +78,7 @@ class HostedStrategy:
         self._sign = self._fresh.history.sign
         # Different parameters can have the same box, so the parameters are described as well.
         parameters = {name: plain(form_of(each)) for name, each in space.parameters.items()}
-        of = [describe(strategy)["strategy"], parameters, minimize]
+        of = [describe(strategy, whole=False)["strategy"], parameters, minimize]
         self._described = from_json(to_json(of if objective is None else [*of, objective]))
         digest = hashlib.sha256(to_json(bare(self._described, SINCE_0_2_0)).encode())
         self._of = digest.hexdigest()[:8]

@@ -186,7 +186,8 @@ def _varies(parameter: dict[str, Any]) -> bool:
     if type(digits) is int and 0 <= digits <= 15:
         return math.floor(high * 10**digits + 1e-9) > math.ceil(low * 10**digits - 1e-9)
     steps = finite_rows([step]) if step is not None else []
-    return low + steps[0][0] <= high * (1 + 1e-12) if steps else low < high
+    # In steps, whatever the sign of the ends is.
+    return (high - low) / steps[0][0] >= 1 - 1e-9 if steps and steps[0][0] > 0 else low < high
 
 
 def _needs(space: dict[str, Any], j: int, num: int) -> tuple[int, tuple[float, ...]] | None:

@@ -24,7 +24,7 @@ _ID = "id"
 # Other columns of tables that this library writes.
 _WRITTEN = re.compile(
     rf"{_ID}|state|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
-    r"|(observed )?[\d.]+ %"
+    r"|(observed )?[\d.]+ %|(state|(asked|ended)_at|predicted (mean|std))_+"
 )
 _WITH_UNIT = re.compile(r"(?P<name>.*\S)\s*[\[(](?P<unit>[^\[\]()]*)[\])]")
 

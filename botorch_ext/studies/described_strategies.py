@@ -65,7 +65,7 @@ def described_strategy(description: Mapping[str, Any], whose: str) -> Strategy:
         )
     try:
         strategy = make(**_arguments(make, described))
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise StudyError(
             f"{whose} cannot make its strategy {name} again, {error}: {_ADVICE}"
         ) from error

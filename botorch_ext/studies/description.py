@@ -24,7 +24,7 @@ from botorch_ext.exceptions import (
     VersionWarning,
 )
 from botorch_ext.strategies import Strategy
-from botorch_ext.studies.plain_arguments import plain
+from botorch_ext.studies.plain_arguments import plain, plain_whole
 from botorch_ext.studies.plain_events import from_json, to_json
 from botorch_ext.studies.plain_numbers import same_numbers
 from botorch_ext.studies.translations import CALL, CODE, DEFAULT, GIVEN, MARKS, UNKNOWN, translated
@@ -40,11 +40,13 @@ _DOMAINS = ("Box", "Space", "FiniteSet", "ShardedSet")
 _FRAMES = ("DataFrame", "Series")
 
 
-def describe(strategy: Strategy) -> dict[str, Any]:
+def describe(strategy: Strategy, whole: bool = True) -> dict[str, Any]:
     """Describes a strategy.
 
     Args:
         strategy: The strategy.
+        whole: Whether tensors of up to 65,536 numbers are described by them, as in a study; else
+            those of up to 200, as in the records of Ax and Optuna.
 
     Returns:
         Its class and arguments, those of the function that made it, the versions of the libraries,
@@ -54,7 +56,7 @@ def describe(strategy: Strategy) -> dict[str, Any]:
     Warns:
         UndescribedWarning: Something in an argument cannot be described.
     """
-    arguments = plain(strategy)
+    arguments = plain_whole(strategy) if whole else plain(strategy)
     unknown = [f"{place} ({kind})" for place, kind in _taken(arguments, UNKNOWN)]
     if unknown:
         warn(

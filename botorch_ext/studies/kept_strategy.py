@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
+import torch
+
+from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError, StudyError
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.specification import Candidate
-from botorch_ext.strategies import Strategy
-from botorch_ext.strategies.events import History
+from botorch_ext.strategies import Asked, Event, Strategy
+from botorch_ext.strategies.events import Attached, History
 from botorch_ext.studies.event_lines import as_text, from_text
+from botorch_ext.studies.plain_numbers import same_numbers
 from botorch_ext.studies.threads import give_threads_back, limits_threads, threads_for
 
 if TYPE_CHECKING:
@@ -59,6 +64,23 @@ def require_no_values(strategy: Strategy) -> None:
         )
     for base in given.get("bases", ()):
         require_no_values(base)
+
+
+def _in_domain(event: Event, domain: Domain) -> Event:
+    """An event whose point is that of the domain, which may have other last digits on the machine
+    where the event was written."""
+    if not isinstance(event, Asked | Attached):
+        return event
+    x, own = event.trial.x, event.trial.x
+    if isinstance(domain, FiniteSet):
+        row = event.trial.info.get("index")
+        if isinstance(row, int) and 0 <= row < domain.num_points:
+            own = domain.points[row]
+    elif isinstance(event, Asked) and isinstance(domain, Box) and len(x) == domain.dim:
+        own = torch.minimum(torch.maximum(x, domain.lower), domain.upper)
+    if own.shape != x.shape or torch.equal(own, x) or not same_numbers(own.tolist(), x.tolist()):
+        return event
+    return replace(event, trial=replace(event.trial, x=own.clone()))
 
 
 class KeptStrategy:
@@ -130,6 +152,7 @@ class KeptStrategy:
         entries, position = self._journal.since(connection, self._position)
         strategy, like = self._strategy.successor(), self._strategy.domain.like
         events = [from_text(entry.body, like, self._sign) for entry in entries]
+        events = [_in_domain(event, strategy.domain) for event in events]
         try:
             strategy.follow(events)
         except ValueError as error:

@@ -33,7 +33,7 @@ from torch.nn import Module
 from botorch_ext.models import CandidateModels, KernelGP
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.constructor_arguments import Arguments, defaults_of
-from botorch_ext.studies.plain_numbers import plain_array, plain_tensor, same_numbers
+from botorch_ext.studies.plain_numbers import equal_numbers, plain_array, plain_tensor
 from botorch_ext.studies.translations import CALL, CODE, DEFAULT, GIVEN, UNKNOWN
 
 # Attributes of a kernel that are made when it is first used.
@@ -48,6 +48,7 @@ _LIBRARIES = (
     *("builtins", "functools", "abc", "typing"),
 )
 _above: ContextVar[frozenset[int]] = ContextVar("above", default=frozenset())
+_keeps_whole: ContextVar[bool] = ContextVar("keeps_whole", default=False)
 
 
 def plain(value: Any) -> Any:
@@ -61,6 +62,15 @@ def plain(value: Any) -> Any:
         return _plain(value)
     finally:
         _above.reset(token)
+
+
+def plain_whole(value: Any) -> Any:
+    """An argument as `plain` describes it, with the numbers of larger tensors too."""
+    token = _keeps_whole.set(True)
+    try:
+        return plain(value)
+    finally:
+        _keeps_whole.reset(token)
 
 
 @singledispatch
@@ -109,7 +119,7 @@ def _default_ones(described: dict[str, Any], defaults: dict[str, Any]) -> dict[s
 
 
 def _same(one: Any, other: Any) -> bool:
-    return same_numbers(one, other) or (type(one) is type(other) and one == other)
+    return equal_numbers(one, other) or (type(one) is type(other) and one == other)
 
 
 @cache
@@ -193,12 +203,14 @@ def _plain_call(arguments: Arguments, by_user: Set[str]) -> dict[str, Any]:
 
 @_plain.register
 def _(value: Tensor) -> Any:
-    return plain_tensor(value)
+    return plain_tensor(value, _keeps_whole.get())
 
 
 @_plain.register
 def _(value: np.ndarray) -> Any:
-    return plain(value.tolist()) if value.dtype.kind not in "biuf" else plain_array(value)
+    if value.dtype.kind not in "biuf":
+        return plain(value.tolist())
+    return plain_array(value, _keeps_whole.get())
 
 
 @_plain.register

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,18 +14,30 @@ from torch import Tensor
 
 from botorch_ext.studies.translations import FLOAT64
 
-# A larger tensor is described by its shape and digest only.
-_MOST_NUMBERS = 200
+# A larger tensor is described by its shape and digest only: in the records of Ax and Optuna, and in
+# a study, which keeps tensors whole so that its strategy can be made again.
+_MOST_NUMBERS, _MOST_OF_A_STUDY = 200, 2**16
+# A longer whole number is no float.
+_MOST_BITS = 1000
+# How far numbers may be from each other and still be the same, relatively: what is computed differs
+# in its last digits from one processor to another. The second one is relative to the largest number
+# of a tensor, in which a zero may be 1e-17 elsewhere.
+_SAME, _SAME_BESIDE_THE_LARGEST = 1e-9, 1e-15
 # The deepest nesting that is read, because a stranger's description may be nested to any depth.
 _DEEPEST = 16
 
 
-def plain_tensor(value: Tensor) -> dict[str, Any]:
+def plain_tensor(value: Tensor, whole: bool = False) -> dict[str, Any]:
     """The numbers of a tensor. A large tensor has digests instead: in its own dtype, and in float64
-    if its dtype is another one and float64 holds its numbers."""
+    if its dtype is another one and float64 holds its numbers.
+
+    Args:
+        value: The tensor.
+        whole: Whether a tensor of up to 65,536 numbers is no large one; else one of up to 200.
+    """
     value = value.detach().cpu().contiguous()
     described: dict[str, Any] = {"dtype": str(value.dtype)}
-    if value.numel() <= _MOST_NUMBERS:
+    if value.numel() <= (_MOST_OF_A_STUDY if whole else _MOST_NUMBERS):
         return described | {"values": value.tolist()}
     described |= {"shape": list(value.shape), "sha256": _digest(value)}
     double = value.double()
@@ -33,22 +46,26 @@ def plain_tensor(value: Tensor) -> dict[str, Any]:
     return described
 
 
-def plain_array(value: np.ndarray) -> Any:
+def plain_array(value: np.ndarray, whole: bool = False) -> Any:
     """The numbers of an array, as `plain_tensor` describes them."""
     kind = value.dtype.newbyteorder("=") if value.dtype.itemsize <= 8 else np.dtype(np.float64)
     # This is a copy, because torch takes no reversed or read-only array.
-    return plain_tensor(torch.from_numpy(np.array(value, dtype=kind)))
+    return plain_tensor(torch.from_numpy(np.array(value, dtype=kind)), whole)
 
 
 def same_numbers(one: Any, other: Any) -> bool:
     """Whether two parts of descriptions are the same numbers, of any dtype, in lists or tensors, as
-    a column or a flat list. It is False if one of them is no numbers."""
+    a column or a flat list. It is False if one of them is no numbers.
+
+    Numbers are the same if they differ by at most 1e-9 relatively. Two whole numbers, such as
+    seeds, and numbers of which only a digest is known must be equal.
+    """
     first = _Numbers.of(one)
     second = None if first is None else _Numbers.of(other)
     if first is None or second is None or first.shape != second.shape:
         return False
     if first.values is not None and second.values is not None:
-        return _are_equal(first.values, second.values)
+        return _are_close(first.values, second.values)
     return not first.digests.isdisjoint(second.digests)
 
 
@@ -60,19 +77,22 @@ class _Numbers:
         shape: The shape, without ones at its end.
         values: All numbers; None if there are too many.
         known: The digests if there are too many numbers.
+        dtype: The dtype of a tensor; empty for numbers of a list.
     """
 
     shape: tuple[int, ...]
     values: list[float] | None
     known: frozenset[str] = frozenset()
+    dtype: str = ""
 
     @classmethod
     def of(cls, plain: Any, depth: int = 0) -> _Numbers | None:
-        if type(plain) in (int, float):
+        if type(plain) is float or (type(plain) is int and plain.bit_length() <= _MOST_BITS):
             return cls((), [plain])
         if isinstance(plain, dict) and "dtype" in plain:
             if "values" in plain:
-                return cls.of(plain["values"], depth)
+                found = cls.of(plain["values"], depth)
+                return None if found is None else replace(found, dtype=str(plain["dtype"]))
             known = [plain[key] for key in ("sha256", FLOAT64) if isinstance(plain.get(key), str)]
             shape = plain.get("shape")
             if known and isinstance(shape, list) and all(type(size) is int for size in shape):
@@ -93,9 +113,37 @@ class _Numbers:
     def digests(self) -> frozenset[str]:
         if self.values is None:
             return self.known
-        array = np.array(self.values, dtype=np.float64)
-        exact = _are_equal(array.tolist(), self.values)
-        return frozenset([_digest(torch.from_numpy(array))]) if exact else frozenset()
+        dtypes = {torch.float64, getattr(torch, self.dtype.removeprefix("torch."), None)}
+        tensors = [
+            torch.tensor(self.values, dtype=dtype)
+            for dtype in dtypes
+            if isinstance(dtype, torch.dtype)
+        ]
+        exact = [each for each in tensors if _are_equal(each.flatten().tolist(), self.values)]
+        return frozenset(map(_digest, exact))
+
+
+def equal_numbers(one: Any, other: Any) -> bool:
+    """Whether two parts of descriptions are the same numbers, bit for bit."""
+    first, second = _Numbers.of(one), _Numbers.of(other)
+    if first is None or second is None or first.shape != second.shape:
+        return False
+    if first.values is not None and second.values is not None:
+        return _are_equal(first.values, second.values)
+    return not first.digests.isdisjoint(second.digests)
+
+
+def _are_close(values: list[float], others: list[float]) -> bool:
+    """Whether numbers are the same one by one, NaN and NaN."""
+    finite = [abs(value) for value in (*values, *others) if math.isfinite(value)]
+    slack = _SAME_BESIDE_THE_LARGEST * max(finite, default=0.0)
+    return all(_is_close(a, b, slack) for a, b in zip(values, others, strict=True))
+
+
+def _is_close(a: float, b: float, slack: float) -> bool:
+    if type(a) is int and type(b) is int:
+        return a == b
+    return math.isclose(a, b, rel_tol=_SAME, abs_tol=slack) or (a != a and b != b)
 
 
 def _are_equal(values: list[float], others: list[float]) -> bool:

@@ -61,7 +61,7 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
     """The results of a data frame, or of a list of dicts.
 
     A row with an id and without a value is left out: in a table of all trials of a study it is a
-    trial that was not told.
+    trial that was not told. Empty rows are left out too, as those of sheets are.
 
     Raises:
         TableError: The table is something else, columns are missing or misspelt, or a row has no
@@ -71,6 +71,9 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
         TableWarning: Columns are not used, or rows are left out.
     """
     names, rows, origin = _listed(table)
+    rows = [(where, cells) for where, cells in rows if not all(map(_is_empty, cells))]
+    if not rows:
+        raise TableError("a table must have rows, got empty ones alone")
     places = heads.read(names, [*heads.needed, heads.objective])
     return _results(_rows_of_list(rows, places), heads, origin)
 
@@ -270,6 +273,11 @@ def _plain(cell: Any) -> Any:
     # pandas.NA cannot be compared.
     is_missing = cell is None or type(cell).__name__ in ("NAType", "NaTType")
     return None if is_missing or (isinstance(cell, float) and math.isnan(cell)) else cell
+
+
+def _is_empty(cell: Any) -> bool:
+    plain = _plain(cell)
+    return plain is None or (isinstance(plain, str) and not plain.strip())
 
 
 def _point_places(places: Mapping[str, int], heads: ColumnHeads) -> dict[str, int]:

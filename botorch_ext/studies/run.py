@@ -13,7 +13,6 @@ from tqdm import tqdm
 
 from botorch_ext.checks import amount, flag, short, whole_number
 from botorch_ext.exceptions import ObjectiveError
-from botorch_ext.predictions.tables import frame
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.events import counts_of_trials, place_of
 from botorch_ext.studies.failures import Failure, Failures, require_taken
@@ -24,6 +23,7 @@ from botorch_ext.studies.stopping import Callback, Stopping
 from botorch_ext.studies.streams import Source, Stream, action_stream, context_stream
 from botorch_ext.studies.study import Study
 from botorch_ext.studies.target import Target
+from botorch_ext.studies.trial_frames import columns_by_name, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,18 +87,17 @@ class RunResult:
 
         Returns:
             A row for each trial, with the columns ``trial``, the id; the parameters by name; the
-            context as ``context0`` and so on; and ``value``.
+            contexts by name, or ``context0`` and so on where they have none; and ``value``. A
+            column of the library whose name a parameter or context has is called ``trial_`` or
+            ``value_``.
 
         Raises:
             ImportError: pandas is not installed.
         """
-        rows = self.params
-        names = dict.fromkeys(name for row in rows for name in row)
-        columns: dict[str, Any] = {"trial": self.ids}
-        columns |= {name: [row.get(name) for row in rows] for name in names}
-        if self.contexts is not None:
-            columns |= {f"context{j}": column for j, column in enumerate(self.contexts.mT)}
-        return frame(columns | {"value": self.Y})
+        trials = [self.strategy.history.trials[id] for id in self.ids]
+        names = dict.fromkeys(name for row in self.params for name in row)
+        named = columns_by_name(trials, self.strategy, names)
+        return table({"trial": self.ids}, named, {"value": self.Y})
 
     @property
     def best_params(self) -> dict[str, Any] | None:

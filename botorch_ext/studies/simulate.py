@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +16,13 @@ from tqdm import tqdm
 from botorch_ext import host
 from botorch_ext.checks import amount, short, whole_number
 from botorch_ext.delays import as_delay
-from botorch_ext.domains import Box, FiniteSet, require_same_kind
+from botorch_ext.domains import FiniteSet, require_same_kind
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.exceptions import WaitingForObservations
 from botorch_ext.problems import ContextualProblem, Problem
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.events import place_of
+from botorch_ext.studies.simulated_functions import as_problem
 from botorch_ext.studies.streams import Source, Stream, action_stream, context_stream
 
 
@@ -81,7 +83,7 @@ class Trace:
 
 def simulate(
     strategy: Strategy,
-    problem: Problem | ContextualProblem,
+    problem: Problem | ContextualProblem | Callable[..., Any] | Sequence[float] | Tensor,
     horizon: int,
     *,
     contexts: Source | None = None,
@@ -110,9 +112,20 @@ def simulate(
         >>> trace.told_at.tolist()
         [2, 3, -1, -1]
 
+        A function is simulated too, and so are the values of a set:
+
+        >>> strategy = bx.strategies.RandomSearch(points)
+        >>> bx.simulate(strategy, [0.0, 2.0, 1.0], horizon=3).simple_regret.tolist()
+        [1.0, 0.0, 0.0]
+
     Args:
         strategy: The strategy, without trials.
-        problem: The function, with its maximum and its domain.
+        problem: The function, with its maximum and its domain, such as those of
+            `botorch_ext.problems`. Or a function as for `run`, from a ``d``-dim point to a number,
+            or from a dict of values by name if the domain is a `Space`. Or, on a `FiniteSet` of n
+            points, the n values of its points. The last two have no noise but ``noise_std``, and no
+            contexts. The maximum of a function on a set is exact; on a box it is found by a search
+            of some thousand calls, which is exact for smooth functions alone.
         horizon: T, the number of evaluations.
         contexts: ``T x d_z`` contexts, or a function from the number of an evaluation, counted from
             0, to its context; needed if the problem is a `ContextualProblem`.
@@ -129,13 +142,13 @@ def simulate(
 
     Raises:
         ValueError: An argument is impossible, or the maximum of the problem is unknown.
+        ObjectiveError: A function takes no point, or returns no number.
         WaitingForObservations: The strategy waits and no observation is on its way.
         HorizonReached: The strategy has a shorter horizon.
     """
     if not isinstance(strategy, Strategy):
         raise ValueError(f"strategy must be a Strategy, got {short(strategy)}")
-    if not (callable(problem) and isinstance(getattr(problem, "domain", None), Box | FiniteSet)):
-        raise ValueError(f"problem must be a Problem with a domain, got {short(problem)}")
+    problem = as_problem(problem, strategy.domain)
     horizon = whole_number(horizon, "horizon", least=1)
     seed = whole_number(seed, "seed", least=0)
     if problem.domain.dim != strategy.domain.dim:

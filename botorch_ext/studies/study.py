@@ -316,7 +316,8 @@ class Study:
         Args:
             x: A point, or without a value a table: a pandas data frame, or a list of dicts, with
                 columns by name: the parameters, with or without their units as in ``"time [s]"``,
-                those of contexts, and the objective.
+                those of contexts, and the objective. Rows whose cells are all empty are left out,
+                as in CSV sheets.
             value: The observation, as it was measured.
             context: As for `Strategy.attach`.
             outside: As for `Strategy.attach`. For a table: whether all of its rows may lie outside
@@ -444,7 +445,9 @@ class Study:
             A row for each trial, with the columns ``trial``, the id; ``state``, one of told,
             attached, pending, abandoned and failed; the parameters and contexts by name; the value
             under the name of the objective; ``asked_at`` and ``ended_at`` in UTC; and, if a trial
-            recorded them, ``predicted mean`` and ``predicted std`` at the time of asking.
+            recorded them, ``predicted mean`` and ``predicted std`` at the time of asking. A column
+            of the library whose name a parameter, a context or the objective has is called
+            ``state_``, ``asked_at_`` and so on.
 
         Raises:
             ImportError: pandas is not installed.

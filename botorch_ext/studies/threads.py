@@ -18,11 +18,15 @@ from botorch_ext.strategies import Strategy
 _SMALL = 2**22
 # How many points of a box are screened at once.
 _NUM_SCREENED = 1024
-# The number of threads belongs to the process: of two asks at once, the ask that ends first would
-# give the other its threads back.
-_limited = threading.RLock()
-# The thread that asks now, and the number of threads before.
-_asking: tuple[int, int] | None = None
+# Guards what follows. It is held for moments only, never while a strategy computes: each thread has
+# a number of its own, which torch sets as that of threads to come as well.
+_changes = threading.RLock()
+# From each thread that asks now to its number before.
+_asking: dict[int, int] = {}
+# The number of the thread that was the first to ask, while any thread asks.
+_usual = 1
+# Threads whose number is their own: they used torch while nobody asked, or were given it here.
+_own = threading.local()
 
 
 def is_small(strategy: Strategy) -> bool:
@@ -40,7 +44,7 @@ def is_small(strategy: Strategy) -> bool:
 
 class threads_for:
     """A block in which torch has one thread if a small strategy computes; afterwards it has as many
-    as before.
+    as before. Blocks of several threads do not wait for each other.
 
     Threads wait for each other after each operation. If all cores are busy, one thread has no core
     and the others wait for it, so that small asks take up to ten times as long with two threads as
@@ -55,58 +59,80 @@ class threads_for:
 
     def __init__(self, strategy: Strategy) -> None:
         self._limits = is_small(strategy)
+        self._is_outer = False
 
     def __enter__(self) -> None:
-        global _asking
-        if self._limits:
-            _limited.acquire()
-            self._before, self._outer = torch.get_num_threads(), _asking
-            _asking = self._outer or (threading.get_ident(), self._before)
+        global _usual
+        if not self._limits or limits_threads():
+            return
+        with _changes:
+            number = _number_of_this_thread()
+            if not _asking:
+                _usual = number
+            self._is_outer = True
+            _asking[threading.get_ident()] = number
             torch.set_num_threads(1)
 
     def __exit__(self, *_: object) -> None:
-        global _asking
-        if self._limits:
-            torch.set_num_threads(self._before)
-            _asking = self._outer
-            _limited.release()
+        if self._is_outer:
+            _end()
 
 
 def limits_threads() -> bool:
     """Whether this thread is in a block of `threads_for`."""
-    return _asking is not None and _asking[0] == threading.get_ident()
+    return threading.get_ident() in _asking
 
 
 def give_threads_back() -> None:
     """Ends `threads_for` in this thread, in case an exception came just before or just after its
     block."""
-    global _asking
-    if _asking is not None and limits_threads():
-        torch.set_num_threads(_asking[1])
-        _asking = None
+    _end()
     with suppress(RuntimeError):  # once the lock is not its own any more
         while True:
-            _limited.release()
+            _changes.release()
+
+
+def _end() -> None:
+    with _changes:
+        number = _asking.get(threading.get_ident())
+        if number is not None:
+            torch.set_num_threads(number)
+            del _asking[threading.get_ident()]
 
 
 def in_worker_thread(objective: Callable[..., Any], *given: Any) -> Any:
     """Calls an objective in a thread of this process. A thread that first uses torch during an ask
     would otherwise keep the one thread of the ask for ever."""
-    with _limited:
-        torch.get_num_threads()
+    if not getattr(_own, "is_set", False):
+        with _changes:
+            number = _number_of_this_thread()
+            if number != torch.get_num_threads():
+                torch.set_num_threads(number)
     return objective(*given)
 
 
+def _number_of_this_thread() -> int:
+    """How many threads torch has in this thread. A thread that uses torch for the first time while
+    another one asks has the one of that ask, in place of the usual number."""
+    number = torch.get_num_threads()
+    if _asking and number == 1 and not getattr(_own, "is_set", False):
+        number = _usual
+    _own.is_set = True
+    return number
+
+
 def _after_fork_in_child() -> None:
-    """Makes a new lock, because the thread that holds the old one may not exist in this process. A
-    fork does not wait for that thread, whose ask may take minutes."""
-    global _limited, _asking
-    if _asking is not None and _asking[0] == threading.get_ident():
-        return
-    _limited = threading.RLock()
-    if _asking is not None:
-        torch.set_num_threads(_asking[1])
-        _asking = None
+    """Makes a new lock, and forgets the other threads, which do not exist in this process. A fork
+    does not wait for their asks, which may take minutes."""
+    global _changes
+    own = _asking.get(threading.get_ident())
+    others = len(_asking) > (own is not None)
+    _changes = threading.RLock()
+    _asking.clear()
+    if own is not None:
+        _asking[threading.get_ident()] = own
+    elif others:  # else threads to come would have the one of their asks
+        torch.set_num_threads(torch.get_num_threads())
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,4 +1,4 @@
-"""All trials of a study as a data frame."""
+"""Trials of a study or a run as a data frame."""
 
 from __future__ import annotations
 
@@ -47,36 +47,93 @@ def trials_frame(
         elif record.kind != "corrected":
             ended[record.id] = entry.at
     history = strategy.history
-    params = [trial.params for trial in shown]
-    contexts = [context_values(trial, strategy, heads) for trial in shown]
-    columns: dict[str, Any] = {
+    values = (history.values.get(trial.id) for trial in shown)
+    named = columns_by_name(shown, strategy, heads.params, heads.contexts)
+    named[heads.objective] = [math.nan if value is None else sign * value for value in values]
+    before = {
         TRIAL: [trial.id for trial in shown],
         "state": [_state(trial.id, strategy) for trial in shown],
     }
-    columns |= {name: [each.get(name) for each in params] for name in heads.params}
-    columns |= {name: [each.get(name) for each in contexts] for name in heads.contexts}
-    values = (history.values.get(trial.id) for trial in shown)
-    columns[heads.objective] = [math.nan if value is None else sign * value for value in values]
-    columns["asked_at"] = [_moment(asked.get(trial.id)) for trial in shown]
-    columns["ended_at"] = [_moment(ended.get(trial.id)) for trial in shown]
+    after: dict[str, list[Any]] = {
+        "asked_at": [_moment(asked.get(trial.id)) for trial in shown],
+        "ended_at": [_moment(ended.get(trial.id)) for trial in shown],
+    }
     for key in ("mean", "std"):
         found = [trial.info.get(key) for trial in shown]
         if any(isinstance(value, float) for value in found):
-            columns[f"predicted {key}"] = [
+            after[f"predicted {key}"] = [
                 value if isinstance(value, float) else math.nan for value in found
             ]
-    return frame(columns)
+    return table(before, named, after)
+
+
+def table(before: dict[str, Any], named: dict[str, Any], after: dict[str, Any]) -> pd.DataFrame:
+    """A data frame in which no column takes the place of another one.
+
+    Args:
+        before: The first columns, which the library names.
+        named: The columns that the user named: parameters, contexts and values.
+        after: The last columns, which the library names. Where the user gave a name of the library
+            to a column, that of the library has an underscore behind it, ``state_``.
+
+    Raises:
+        ImportError: pandas is not installed.
+    """
+    taken = set(named)
+
+    def renamed(own: dict[str, Any]) -> dict[str, Any]:
+        found = {}
+        for name, column in own.items():
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            found[name] = column
+        return found
+
+    return frame(renamed(before) | named | renamed(after))
+
+
+def columns_by_name(
+    trials: Sequence[Trial],
+    strategy: Strategy,
+    params: Iterable[str],
+    contexts: Iterable[str] | None = None,
+) -> dict[str, Any]:
+    """The parameters and contexts of trials as columns.
+
+    Args:
+        trials: The trials.
+        strategy: Their strategy.
+        params: The names of the parameters.
+        contexts: The names of the contexts; None for those that the trials have.
+    """
+    known = [trial.params for trial in trials]
+    numbered = None if contexts is None else list(contexts)
+    seen = [_context_values(trial, strategy, numbered) for trial in trials]
+    names = dict.fromkeys(name for each in seen for name in each) if numbered is None else numbered
+    columns = {name: [each.get(name) for each in known] for name in params}
+    return columns | {name: [each.get(name) for each in seen] for name in names}
 
 
 def context_values(trial: Trial, strategy: Strategy, heads: ColumnHeads) -> dict[str, Any]:
     """The values of a trial's context by the names of their columns."""
+    return _context_values(trial, strategy, heads.contexts)
+
+
+def _context_values(
+    trial: Trial, strategy: Strategy, names: Iterable[str] | None
+) -> dict[str, Any]:
+    """The values of a context; names of None are ``context0`` and so on in no `Space`."""
     space = strategy.context_space
     if space is None or trial.context is None:
         return {}
     if isinstance(space.domain, Space):
         return space.domain.params_of(trial.context)
+    values = trial.context.tolist()
+    if names is None:
+        names = [f"context{j}" for j in range(len(values))]
     # A study that began without knowing d_z has no columns of contexts until it is opened again.
-    return dict(zip(heads.contexts, trial.context.tolist(), strict=False))
+    return dict(zip(names, values, strict=False))
 
 
 def _state(id: int, strategy: Strategy) -> str:

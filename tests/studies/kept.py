@@ -16,6 +16,7 @@ from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.strategies import Strategy
 
 BOX = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
+POINTS = bx.FiniteSet(BOX.sample(40, seed=1))
 
 
 def kernel(lengthscale: float = 0.7) -> ScaleKernel:
@@ -29,6 +30,12 @@ def kernel(lengthscale: float = 0.7) -> ScaleKernel:
 def gp_bucb(lengthscale: float = 0.7, **options: Any) -> Strategy:
     numbers = {"noise_variance": 0.01, "width": 2.0} | options
     return bx.algorithms.gp_bucb(BOX, kernel(lengthscale), **numbers)
+
+
+def on_a_set(**options: Any) -> Strategy:
+    """Has a model, and asks that cost little."""
+    numbers = {"noise_variance": 0.01, "width": 2.0} | options
+    return bx.algorithms.gp_bucb(POINTS, kernel(), **numbers)
 
 
 def at_random(seed: int = 0) -> Strategy:

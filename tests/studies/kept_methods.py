@@ -1,4 +1,4 @@
-"""Methods whose study files of earlier versions are in ``files``, and what is done to each.
+"""Some methods whose study files of earlier versions are in ``files``, and what is done to each.
 
     python -m tests.studies.kept_methods tests/studies/files/359dab4
 
@@ -25,7 +25,6 @@ from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 from torch import Tensor
 
 import botorch_ext as bx
-from botorch_ext.kernels import GroupAdditiveKernel, NuggetKernel
 from botorch_ext.strategies import Strategy
 
 FILES = Path(__file__).with_name("files")
@@ -105,18 +104,6 @@ METHODS: dict[str, Callable[[], Strategy]] = {
     "gp_bucb": lambda: _functions.gp_bucb(
         _grid(), _kernel(), **LAMBDA, width=_many_widths(), mean=partial(tilted, slope=0.1)
     ),
-    "gp_ucb_wrapped": lambda: _functions.gp_ucb(
-        _grid(),
-        GroupAdditiveKernel(_plain(), [[0], [1]], dim=2) + NuggetKernel(0.01),
-        **LAMBDA,
-        **NUMBERS,
-        pending="censor",
-        minimum=-3.0,
-        timeout=4,
-    ),
-    "gp_ucb_fitted": lambda: _functions.gp_ucb(
-        _grid(), bx.Fitted(every=2), width=1.5, initial=_data_on_the_grid()
-    ),
     "bpe_delay": lambda: _functions.bpe_delay(
         _grid(12),
         _kernel(),
@@ -125,28 +112,7 @@ METHODS: dict[str, Callable[[], Strategy]] = {
         horizon=40,
         delay=bx.delays.SubExponential(2.0, 1.0, 1.0),
     ),
-    "ec_gp_ucb": lambda: _functions.ec_gp_ucb(
-        _grid(), _kernel(), **LAMBDA, **NUMBERS, misspecification=0.05, delta=0.05
-    ),
-    "cgp_ucb": lambda: _functions.cgp_ucb(
-        _grid(),
-        action_kernel=_kernel(),
-        context_kernel=_plain(),
-        **LAMBDA,
-        **NUMBERS,
-        context_domain=bx.Box([[0.0], [2.0]]),
-    ),
-    "insured_ucb": lambda: _functions.insured_ucb(_grid(), _kernel(), **LAMBDA, **NUMBERS),
     "credible_ucb": lambda: _functions.credible_ucb(_grid(), _levels(), **NUMBERS),
-    "certified_bucb": lambda: _functions.certified_bucb(
-        _grid(), _kernel(), **LAMBDA, **NUMBERS, horizon=40
-    ),
-    "safe_ucb": lambda: _functions.safe_ucb(
-        _grid(), _kernel(), **LAMBDA, **NUMBERS, certificates=True, horizon=40
-    ),
-    "integrated_ei": lambda: _functions.integrated_ei(
-        _box(), bx.Particles(4), initial=_data(), num_initial=1
-    ),
     "integrated_ei_frame": lambda: _functions.integrated_ei(
         _box(), bx.Particles(4), initial=_in_a_frame(), num_initial=0
     ),
@@ -159,10 +125,6 @@ METHODS: dict[str, Callable[[], Strategy]] = {
         misspecifications=[0.1, 0.3],
         reward_range=(-3.0, 2.0),
     ),
-    "lb_gp_ucb": lambda: _functions.lb_gp_ucb(_grid(), _levels(), noise_std=0.1, rkhs_bound=1.0),
-    "stable_opt": lambda: _functions.stable_opt(
-        _grid(), _kernel(), **LAMBDA, **NUMBERS, radius=0.4, norm="linf"
-    ),
     "contextwise": lambda: bx.ContextwiseStrategy(
         [
             _functions.cgp_ucb(_grid(), _joint(), **LAMBDA, **NUMBERS, context_domain=1),
@@ -172,7 +134,7 @@ METHODS: dict[str, Callable[[], Strategy]] = {
     ),
     "random": lambda: bx.strategies.RandomSearch(_box(), seed=5),
 }
-MINIMISED = ("gp_ucb_box", "insured_ucb")
+MINIMISED = ("gp_ucb_box",)
 # Before 0.2.0 a strategy with values of what it maximises could minimise.
 MINIMISED_ONCE = (*MINIMISED, "integrated_ei_frame")
 
@@ -181,13 +143,8 @@ def by_size(context: Tensor) -> int:
     return int(context[0] > 1)
 
 
-def _data_on_the_grid() -> tuple[list[list[float]], list[float]]:
-    rows = _grid().points[::8].tolist()
-    return rows, [float(np.sin(3 * u) - v / 5) for u, v in rows]
-
-
 def context_of(name: str, step: int) -> list[float] | None:
-    return [0.3 + 0.4 * (step % 4)] if name in ("cgp_ucb", "contextwise") else None
+    return [0.3 + 0.4 * (step % 4)] if name == "contextwise" else None
 
 
 def value_of(trial: Any) -> float:

@@ -1,13 +1,17 @@
 """Files of studies that are copied, moved, deleted or looked at while they are open, and calls that
 are interrupted."""
 
+import fcntl
 import json
 import os
 import shutil
 import signal
 import sqlite3
+import struct
+import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from unittest.mock import patch
 
@@ -16,10 +20,9 @@ from sqlalchemy.pool import QueuePool
 
 import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
-from benchmarks.studies.kills import lines
-from botorch_ext.exceptions import BrokenStudyError, MovedStudyError, NoStudyError, StudyError
+from botorch_ext.exceptions import BrokenStudyError, MovedStudyError, StudyError
 from botorch_ext.studies import sqlite_files
-from tests.studies.kept import answer_of_a_fork, at_random
+from tests.studies.kept import at_random
 
 
 @pytest.fixture
@@ -64,6 +67,7 @@ def onlooker(path):
     one.end()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copied", [1, 3])
 def test_a_process_that_copies_its_own_file_keeps_what_it_tells(path, onlooker, copied):
     study = bx.Study(path, at_random())
@@ -77,6 +81,7 @@ def test_a_process_that_copies_its_own_file_keeps_what_it_tells(path, onlooker, 
     assert onlooker.sees() == study.pending == [3, 4, 5]
 
 
+@pytest.mark.slow
 def test_where_locks_are_dropped_with_any_descriptor_it_is_noticed(path, onlooker, monkeypatch):
     monkeypatch.setattr(sqlite_files.Hold, "take", lambda *_: None)
     study, beside = bx.Study(path, at_random()), bx.Study(path, at_random(), name="beside")
@@ -133,14 +138,6 @@ def test_a_file_with_two_names_is_refused(path):
     assert bx.Study(path, at_random()).pending == [0, 1]
 
 
-def test_a_mount_of_a_single_file_is_refused(path, monkeypatch):
-    mounts = path.with_name("mounts")
-    mounts.write_text(f"disk / ext4 rw 0 0\n/dev/sda {path} ext4 rw 0 0\n")
-    monkeypatch.setattr(sqlite_files, "_MOUNTS", mounts)
-    with pytest.raises(StudyError, match="must not be a mount of a single file"):
-        bx.Study(path, at_random())
-
-
 def test_a_file_that_is_moved_while_a_call_decides(path):
     study = bx.Study(path, at_random())
     decide = bx.strategies.RandomSearch._decide
@@ -175,21 +172,6 @@ def test_a_backup_in_place_of_the_file_is_not_gone_on_with_in_silence(path):
     assert bx.Study(path, at_random()).pending == [0]
 
 
-@pytest.mark.parametrize("killed", [False, True])
-def test_a_copy_of_the_file_alone_is_the_study(path, killed):
-    def work():
-        study = bx.Study(path, at_random())
-        for trial in study.ask(30):
-            study.tell(trial.id, 0.5)
-        return lines(study)
-
-    before = answer_of_a_fork(work, path.parent) if killed else work()
-    copy = path.with_name("copy.db")
-    shutil.copy(path, copy)
-    kept = lines(bx.Study(copy, at_random()))
-    assert 40 < len(kept) <= 60 and kept == before[: len(kept)]
-
-
 def test_a_copy_of_a_study_that_was_just_begun_is_no_new_one(path):
     study = bx.Study(path, at_random(), minimize=True)
     copy = path.with_name("copy.db")
@@ -197,6 +179,7 @@ def test_a_copy_of_a_study_that_was_just_begun_is_no_new_one(path):
     assert bx.Study(copy, at_random()).minimize == study.minimize is True
 
 
+@pytest.mark.slow
 def test_the_log_is_gone_when_the_last_process_has_ended(path, onlooker):
     study = bx.Study(path, at_random())
     study.ask(5)
@@ -205,16 +188,6 @@ def test_the_log_is_gone_when_the_last_process_has_ended(path, onlooker):
     study._journal.database.close()
     assert not _files(path)[1].exists()
     assert study.pending == [0, 1, 2, 3, 4]
-
-
-def test_a_file_of_something_else_is_left_as_it_is(path):
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE bookmarks (url TEXT)")
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(NoStudyError, match="must hold studies"):
-        bx.Study(path, at_random())
-    assert path.read_bytes() == before and not _files(path)[1].exists()
 
 
 def test_a_study_in_another_mode_gets_its_log(path):
@@ -228,6 +201,7 @@ def test_a_study_in_another_mode_gets_its_log(path):
     assert copy.read_bytes()[18] == 2 and again.ask().id == 1
 
 
+@pytest.mark.slow
 def test_eight_processes_begin_a_study_at_once(path):
     start = time.time() + 0.3
 
@@ -258,6 +232,30 @@ def test_an_interrupt_is_heard_while_a_call_waits(path):
     other.close()
     study.tell(0, 1.0)
     assert study.pending == []
+
+
+def test_a_call_has_the_file_for_itself_and_an_open_study_keeps_its_log(path):
+    study, seen, decide = bx.Study(path, at_random()), [], bx.strategies.RandomSearch._decide
+
+    def other():
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+
+    def decides(self, choices):
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other()
+        seen.append(choices)
+        return decide(self, choices)
+
+    with patch.object(bx.strategies.RandomSearch, "_decide", decides):
+        study.ask()
+    assert len(seen) == 1
+    other()
+    if sys.platform == "linux":  # the lock stays where this process copies its own file
+        shutil.copy(path, path.with_name("copy.db"))
+        whole = struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, *sqlite_files._SHARED, 0)
+        with path.open("r+b") as mine, pytest.raises(BlockingIOError):
+            fcntl.fcntl(mine, fcntl.F_OFD_SETLK, whole)
 
 
 @pytest.mark.parametrize("method", ["_do_get", "_inc_overflow"])
@@ -292,6 +290,7 @@ def test_an_interrupt_in_a_transaction_gives_it_up(path):
     assert study.pending == bx.Study(path, at_random()).pending == []
 
 
+@pytest.mark.slow
 def test_forks_beside_a_thread_that_asks(path):
     study, ended, failed = bx.Study(path, at_random()), threading.Event(), []
 

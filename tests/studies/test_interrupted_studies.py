@@ -10,13 +10,10 @@ from sqlalchemy.engine.default import DefaultExecutionContext
 import botorch_ext as bx
 from benchmarks.studies.interrupts import Alarm, by_line, by_signal, play
 from benchmarks.studies.kills import lines
-from botorch_ext.exceptions import StudyError
-from botorch_ext.strategies import RandomSearch
 from botorch_ext.strategies.adaptive.pending import PendingRows
 from botorch_ext.testing.interrupting import lines_of
-from tests.studies.kept import BOX, at_random, gp_bucb, kernel
+from tests.studies.kept import POINTS, at_random, gp_bucb, on_a_set
 
-POINTS = bx.FiniteSet(BOX.sample(40, seed=1))
 CALLS = {
     "ask": lambda study: study.ask(2),
     "tell": lambda study: study.tell(3, 0.7),
@@ -24,12 +21,6 @@ CALLS = {
     "attach": lambda study: study.attach(POINTS.points[5], 0.4),
     "correct": lambda study: study.correct(1, 0.2),
 }
-# Of each call, spread over it.
-NUM_BREAKS = 8
-
-
-def on_a_set():
-    return bx.algorithms.gp_bucb(POINTS, kernel(), noise_variance=0.01, width=2.0)
 
 
 def shown(study):
@@ -58,11 +49,14 @@ def copy(tmp_path):
     return made
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_a_call_broken_off_anywhere_leaves_the_study_as_its_file_is(copy, call):
+@pytest.mark.parametrize(
+    ("call", "breaks"),
+    [("tell", 2), *(pytest.param(call, 8, marks=pytest.mark.slow) for call in CALLS)],
+)
+def test_a_call_broken_off_anywhere_leaves_the_study_as_its_file_is(copy, call, breaks):
     whole = copy("whole")
     total = lines_of(lambda: CALLS[call](whole))
-    for number in range(NUM_BREAKS):
+    for number in range(breaks, 0, -1):
         study = copy(str(number))
         last = int(total * (number * 0.6180339887 % 1.0))
         assert lines_of(lambda: CALLS[call](study), last) == last  # noqa: B023
@@ -72,7 +66,7 @@ def test_a_call_broken_off_anywhere_leaves_the_study_as_its_file_is(copy, call):
             opened._journal.database.engine.dispose()
 
 
-@pytest.mark.parametrize("make", [gp_bucb, on_a_set])
+@pytest.mark.parametrize("make", [pytest.param(gp_bucb, marks=pytest.mark.slow), on_a_set])
 def test_a_warning_made_an_error_in_the_middle_leaves_the_state_as_it_was(tmp_path, make):
     kept = bx.Study(tmp_path / "lab.db", make())
     absorb = PendingRows.absorb
@@ -94,23 +88,8 @@ def test_a_warning_made_an_error_in_the_middle_leaves_the_state_as_it_was(tmp_pa
     assert again.strategy.clone().ask().info == kept.ask().info
 
 
-def test_a_call_inside_a_call_is_refused_and_the_outer_one_goes_on(tmp_path):
-    study = bx.Study(tmp_path / "lab.db", at_random())
-    decide = RandomSearch._decide
-
-    def decides(self, choices):  # as a mean function, or a signal handler meanwhile
-        for call in (lambda: study.attach([0.5, 0.5], 0.25), lambda: study.pending):
-            with pytest.raises(StudyError, match="from inside one of its own calls"):
-                call()
-        return decide(self, choices)
-
-    with patch.object(RandomSearch, "_decide", decides):
-        first = study.ask()
-    assert first.id == 0 and study.pending == [0] and len(study.events) == 1
-    assert study.ask().id == 1
-
-
 # An interrupt may come within a callback of the garbage collector, which swallows it.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, Alarm])
 @pytest.mark.parametrize("how", [by_signal, by_line])

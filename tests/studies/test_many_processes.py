@@ -9,12 +9,14 @@ from benchmarks.studies.victims import BETWEEN, COMMITTING, DECIDING, RETURNING,
 from tests.studies.kept import at_random, failing
 
 
+@pytest.mark.slow
 def test_eight_processes_ask_and_tell_at_once(tmp_path):
     row = many_processes.play(tmp_path / "lab.db", box(), 8, 5)
     assert row["trials"] == 40 and row["pending at once, at most"] >= 8
     assert not failing(row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "number", "watched", "minimize"),
     [(finite(20), 35, False, True), (box(), 15, True, False)],

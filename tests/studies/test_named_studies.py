@@ -1,28 +1,27 @@
-"""Studies in a space of named parameters: params of trials and results, messages, what is kept."""
-
-from __future__ import annotations
+"""Studies and runs with named parameters: params of trials, tables whose columns keep their names,
+and what is kept of a space."""
 
 import warnings
-from concurrent.futures import ProcessPoolExecutor
-from typing import Any
+from datetime import UTC, datetime
 
+import pandas as pd
 import pytest
 import torch
 
 import botorch_ext as bx
 from botorch_ext.exceptions import (
     AnotherStrategyError,
-    BrokenStudyError,
     ObjectiveError,
     OutsideDomainError,
+    TableError,
     TrialFailedWarning,
     UnknownTrialError,
 )
+from botorch_ext.reports.parameters import columns_of
 from botorch_ext.strategies import RandomSearch
-from botorch_ext.studies.described_spaces import described_space
 from botorch_ext.studies.description import describe
 from botorch_ext.studies.plain_events import from_json, to_json
-from tests.domains.drawn_spaces import a_space
+from tests.studies.commands import rows_of, shown
 
 PARAMETERS = {
     "temperature": bx.Real(20, 80, unit="°C", digits=1),
@@ -33,166 +32,113 @@ PARAMETERS = {
 LIMIT = "0.5 * equivalents + temperature <= 60"
 SPACE = bx.Space(PARAMETERS, constraints=[LIMIT])
 KNOWN = {"temperature": 30.5, "catalyst": 0.01, "equivalents": 2, "solvent": "ethanol"}
+CONTEXTS = bx.Space(load=bx.Real(0, 1, step=0.1), day=bx.Choice(["mon", "tue"]))
 
 
-def result_of(params: dict[str, Any]) -> float:
+def result_of(params):
     """By name, of a dict alone."""
     assert list(params) == list(PARAMETERS)
     offset = {"water": 0.0, "ethanol": 0.5, "dmso": 1.5}[params["solvent"]]
     return offset - ((params["temperature"] - 41.5) / 20) ** 2 + 0.1 * params["equivalents"]
 
 
-def at_random(**changes: Any) -> bx.Strategy:
-    space = bx.Space(PARAMETERS | changes, constraints=[LIMIT])
-    return RandomSearch(space, seed=3)
+def at_random(**changes):
+    return RandomSearch(bx.Space(PARAMETERS | changes, constraints=[LIMIT]), seed=3)
 
 
-def is_settable(params: dict[str, Any]) -> bool:
-    types = [float, float, int, str]
-    return [type(value) for value in params.values()] == types and params["temperature"] == round(
-        params["temperature"], 1
-    )
+def is_settable(params):
+    types = [type(value) for value in params.values()]
+    rounded = round(params["temperature"], 1)
+    return types == [float, float, int, str] and params["temperature"] == rounded
 
 
-# --- strategies -----------------------------------------------------------------------------------
+# --- params ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["integrated_ei", "credible_ucb", "gp_bucb"])
-def test_trials_have_params(method):
-    arguments: dict[str, Any] = {"num_initial": 3}
-    arguments["initial"] = [KNOWN, KNOWN | {"solvent": "dmso"}], [0.3, 0.5]
-    if method == "gp_bucb":
-        arguments |= {"kernel": bx.Fitted(), "width": 2.0}
-    if method == "credible_ucb":
-        arguments["models"] = bx.Particles(8)
-    strategy = getattr(bx.algorithms, method)(SPACE, **arguments)
-    asked = strategy.ask(2)
-    for trial in (*asked, strategy.attach(KNOWN, 0.4)):
-        assert is_settable(trial.params) and trial.params == SPACE.params(trial.x)
-        assert trial.given == trial.params and bool(SPACE.contains(trial.params))
+def test_trials_have_params_and_names_change_no_choice():
+    data = [KNOWN, KNOWN | {"solvent": "dmso"}], [0.3, 0.5]
+    options = {"kernel": bx.Fitted(), "width": 2.0, "num_initial": 2}
+    named = bx.algorithms.gp_bucb(SPACE, initial=data, **options)
+    points = torch.stack([SPACE.point(row) for row in data[0]])
+    unnamed = bx.algorithms.gp_bucb(SPACE.without_names(), initial=(points, data[1]), **options)
     for _ in range(3):
-        trial = strategy.ask()
-        strategy.tell(trial, result_of(trial.params))
-    assert strategy.history.trials[2].params == KNOWN
-    again = type(strategy)(**strategy.arguments.given)
-    again.replay(strategy.events)
-    assert [t.params for t in again.history.trials] == [t.params for t in strategy.history.trials]
-    assert torch.equal(again.ask().x, strategy.ask().x)
-    x, _ = strategy.best()
-    assert strategy.best_params() == SPACE.params(x)
+        trial, other = named.ask(), unnamed.ask()
+        assert torch.equal(trial.x, other.x)
+        assert is_settable(trial.params) and trial.params == SPACE.params(trial.x) == trial.given
+        assert other.given is other.x and other.params.keys() == {"x0", "x1", "x2", "x3"}
+        value = result_of(trial.params)
+        named.tell(trial, value)
+        unnamed.tell(other, value)
+    assert named.attach(KNOWN, 0.4).params == KNOWN
+    assert named.best_params() == SPACE.params(named.best()[0])
 
 
-def test_names_change_no_choice():
-    ways = [bx.algorithms.integrated_ei(domain) for domain in (SPACE, SPACE.without_names())]
-    for _ in range(12):
-        named, unnamed = (strategy.ask() for strategy in ways)
-        assert torch.equal(named.x, unnamed.x)
-        value = result_of(named.params)
-        for strategy, trial in zip(ways, (named, unnamed), strict=True):
-            strategy.tell(trial, value)
+def test_an_objective_gets_a_dict_and_failures_say_where():
+    result = bx.run(at_random(), result_of, 4, progress=False)
+    assert result.params == [SPACE.params(x) for x in result.X]
+    assert result.Y.tolist() == pytest.approx(list(map(result_of, result.params)))
+    assert result.best_params == SPACE.params(result.best_x)
 
+    def fail(params):
+        raise RuntimeError("no power")
 
-def test_trials_elsewhere_have_the_names_of_columns():
-    box = bx.Box([(0.0, 1.0), (1, 3), (2.0, 5.0)], integer=[1], conditions={2: (1, [2])})
-    for domain in (box, bx.FiniteSet([[0.5, 1.0, 2.0]])):
-        trial = RandomSearch(domain, seed=0).ask()
-        names = ["x0", "x1", "x2"]
-        if domain is box and trial.params["x1"] != 2:
-            names.pop()
-        assert trial.params == dict(zip(names, trial.x.tolist(), strict=False))
-        assert trial.given is trial.x
-    assert bx.Trial(0, torch.tensor([0.5, 2.0])).params == {"x0": 0.5, "x1": 2.0}
-
-
-def test_a_master_and_a_context_have_names():
-    seen = bx.Space(load=bx.Real(0, 1, step=0.1), day=bx.Choice(["mon", "tue"]))
-    strategy = RandomSearch(SPACE, seed=0, context_domain=seen)
-    trial = strategy.ask(context={"load": 0.3, "day": "tue"})
-    assert trial.context.tolist() == [0.3, 1.0] and is_settable(trial.params)
-    assert strategy.attach(KNOWN, 1.0, context={"load": 0, "day": "mon"}).params == KNOWN
-    with pytest.raises(OutsideDomainError, match=r"day must be one of .*, got 'wed' in context"):
-        strategy.ask(context={"load": 0.3, "day": "wed"})
+    with pytest.warns(TrialFailedWarning, match="at {'temperature': .*, 'solvent': '.*'} failed"):
+        bx.run(at_random(), fail, 1, progress=False)
+    with pytest.raises(ObjectiveError, match="objective must be a function of a point"):
+        bx.run(at_random(), lambda temperature, catalyst, **rest: 0.0, 1, progress=False)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"temperature": 81}, "temperature must be a number from 20 to 80 in steps of 0.1, got 81"),
-        ({"temperature": "61"}, "temperature must be a number .*, got '61'"),
-        ({"catalyst": 0}, "catalyst must be a number from 0.0001 to 0.1, got 0"),
-        ({"equivalents": 2.5}, "equivalents must be a whole number from 1 to 5, got 2.5"),
-        (
-            {"solvent": "Water"},
-            r"solvent must be one of \['water', .*\], got 'Water'",
-        ),
-        ({"temperature": 60}, r"0\.5 \* equivalents \+ temperature <= 60 must hold, got \{'temp"),
-        (
-            {"temperatur": 60},
-            "must only have names of .*, got 'temperatur'; did you mean 'temperature'",
-        ),
+        ({"temperature": 81}, "temperature must be a number from 20 to 80 .*, got 81"),
+        ({"temperature": "61"}, "temperature .* got '61'"),
+        ({"catalyst": 0}, "catalyst .* got 0"),
+        ({"equivalents": 2.5}, "equivalents .* got 2.5"),
+        ({"solvent": "Water"}, "solvent .* got 'Water'"),
+        ({"temperature": 60}, r"0\.5 \* equivalents \+ temperature <= 60 must hold"),
+        ({"temperatur": 60}, "did you mean 'temperature'"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(change, message):
-    strategy = RandomSearch(SPACE, seed=0)
+def test_what_cannot_be_is_refused_by_name(tmp_path, change, message):
+    study = bx.Study(tmp_path / "lab.db", RandomSearch(SPACE, seed=0))
     with pytest.raises(ValueError, match=message):
-        strategy.attach(KNOWN | change, 1.0)
+        study.attach(KNOWN | change, 1.0)
     with pytest.raises(ValueError, match=message):
         RandomSearch(SPACE, initial=([KNOWN, KNOWN | change], [1.0, 2.0]))
-    assert not strategy.events
-    del (missing := dict(KNOWN))["solvent"]
-    with pytest.raises(ValueError, match="x must have solvent, got values for"):
-        strategy.attach(missing, 1.0)
+    with pytest.raises(ValueError, match="solvent"):
+        study.attach({name: KNOWN[name] for name in KNOWN if name != "solvent"}, 1.0)
+    assert study.events == ()
 
 
-# --- runs -----------------------------------------------------------------------------------------
-
-
-def test_an_objective_gets_a_dict():
-    result = bx.optimize(result_of, SPACE, 12, progress=False, initial=([KNOWN], [0.6]))
-    assert result.params == [SPACE.params(x) for x in result.X]
-    assert result.best_params == SPACE.params(result.best_x)
-    assert result.best_value == max(*result.Y.tolist(), 0.6)
-    assert is_settable(result.recommended_params)
-    assert result.recommended_params["solvent"] == "dmso"
-
-
-def test_an_objective_in_another_process_gets_a_dict():
-    with ProcessPoolExecutor(1) as executor:
-        result = bx.run(at_random(), result_of, 3, executor=executor, progress=False)
-    assert result.Y.tolist() == list(map(result_of, result.params))
-
-
-def test_failures_say_where_by_name():
-    def fail(params):
-        raise RuntimeError("no power")
-
-    with pytest.warns(TrialFailedWarning, match="at {'temperature': .*, 'solvent': '.*'} failed"):
-        bx.run(at_random(), fail, 1, progress=False, max_retries=0)
-    with pytest.raises(ObjectiveError, match="objective must be a function of a point"):
-        bx.run(at_random(), lambda temperature, catalyst, **rest: 0.0, 1, progress=False)
-
-
-# --- studies --------------------------------------------------------------------------------------
+# --- what is kept ---------------------------------------------------------------------------------
 
 
 def test_a_study_keeps_its_space(tmp_path):
     path = tmp_path / "yield.db"
     study = bx.Study(path, at_random(), minimize=True)
-    asked = study.ask(2)
-    study.tell(asked[0], 3.5)
+    first, second = study.ask(2)
+    study.tell(first, 3.5)
     assert study.attach(KNOWN, 2.5).params == KNOWN
-    assert all(is_settable(trial.params) for trial in asked)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         again = bx.Study(path, at_random())
-    trials = again.strategy.history.trials
-    assert [trial.params for trial in trials] == [asked[0].params, asked[1].params, KNOWN]
+    assert [trial.params for trial in again.strategy.history.trials] == [
+        *(first.params, second.params, KNOWN)
+    ]
     assert again.best_params() == KNOWN
-    stranger = bx.Trial(1, asked[1].x + 0.1, None, {}, SPACE)
+    stranger = bx.Trial(1, second.x + 0.1, None, {}, SPACE)
     with pytest.raises(UnknownTrialError, match=r"got Trial 1 at \{'temperature': "):
         again.tell(stranger, 1.0)
-    result = bx.run(again, result_of, 4, progress=False)
-    assert result.Y.tolist()[2:] == list(map(result_of, result.params[2:]))
+    otherwise = ["60 >= temperature + equivalents / 2"]
+    assert bx.Study(
+        path, RandomSearch(bx.Space(PARAMETERS, constraints=otherwise), seed=3)
+    ).minimize
+
+
+def _renamed():
+    names = {name.replace("solvent", "medium"): each for name, each in PARAMETERS.items()}
+    return RandomSearch(bx.Space(names, constraints=[LIMIT]), seed=3)
 
 
 @pytest.mark.parametrize(
@@ -203,50 +149,129 @@ def test_a_study_keeps_its_space(tmp_path):
         (lambda: at_random(temperature=bx.Real(20, 80, unit="°C", digits=2)), r"digits is 1 in"),
         (lambda: at_random(solvent=bx.Choice(["water", "ethanol", "thf"])), r"values\[2\]"),
         (lambda: at_random(pressure=bx.Real(1, 2)), "parameters.pressure"),
+        (_renamed, "parameters.solvent"),
         (
             lambda: RandomSearch(
-                bx.Space(
-                    {name.replace("solvent", "medium"): each for name, each in PARAMETERS.items()},
-                    constraints=[LIMIT],
-                ),
-                seed=3,
+                bx.Space(dict(reversed(PARAMETERS.items())), constraints=[LIMIT]), seed=3
             ),
-            "parameters.solvent",
+            "domain",
         ),
         (lambda: RandomSearch(bx.Space(PARAMETERS), seed=3), "constraints"),
         (lambda: RandomSearch(SPACE.without_names(), seed=3), "class is 'Space' in the study"),
     ],
 )
 def test_another_name_or_unit_is_another_study(tmp_path, make, message):
-    bx.Study(tmp_path / "yield.db", at_random()).ask()
+    bx.Study(tmp_path / "yield.db", at_random())
     with pytest.raises(AnotherStrategyError, match=message):
         bx.Study(tmp_path / "yield.db", make())
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_a_space_is_made_again_from_its_description(seed):
-    for dtype in (torch.float64, torch.float32):
-        space = a_space(seed, dtype)
-        described = from_json(to_json(describe(RandomSearch(space))))["strategy"]["domain"]
-        again = described_space(described)
-        assert described == from_json(to_json(describe(RandomSearch(again))))["strategy"]["domain"]
-        assert torch.equal(again.sample(9, 1), space.sample(9, 1))
-        X = space.sample(9, 2)
-        assert [again.params(x) for x in X] == [space.params(x) for x in X]
-    for key in ("order", "parameters", "bounds"):
-        broken = {name: part for name, part in described.items() if name != key}
-        with pytest.raises(BrokenStudyError, match="the space of a study cannot be read"):
-            described_space(broken)
+# --- tables ---------------------------------------------------------------------------------------
 
 
-def test_another_order_is_another_study(tmp_path):
-    a, b = bx.Real(0, 1), bx.Real(0, 1)
-    bx.Study(tmp_path / "s.db", RandomSearch(bx.Space(a=a, b=b))).ask()
-    with pytest.raises(AnotherStrategyError, match=r"order\[0\] is 'a' in the study, got 'b'"):
-        bx.Study(tmp_path / "s.db", RandomSearch(bx.Space(b=b, a=a)))
+def test_the_table_of_a_study(tmp_path, clock):
+    strategy = RandomSearch(SPACE, seed=3, context_domain=CONTEXTS)
+    study = bx.Study(tmp_path / "lab.db", strategy, minimize=True, objective="cost", unit="€")
+    monday = {"load": 0.3, "day": "mon"}
+    trials = study.ask(4, context=monday)
+    clock.now += 60
+    study.tell(trials[0], 3.5)
+    study.abandon(trials[1], failed=True)
+    study.abandon(trials[2])
+    study.attach(KNOWN, 2.5, {"load": 1, "day": "tue"})
+    clock.now += 60
+    study.correct(0, 4.5)
+    table = study.to_pandas()
+    assert [*table] == [
+        *("trial", "state", *PARAMETERS, "load", "day", "cost", "asked_at", "ended_at")
+    ]
+    assert table["state"].tolist() == ["told", "failed", "abandoned", "pending", "attached"]
+    assert table["cost"].tolist()[::4] == [4.5, 2.5] and table["cost"].isna().sum() == 3
+    assert table["load"].tolist() == [0.3] * 4 + [1.0] and table["day"][4] == "tue"
+    assert table[[*PARAMETERS]].iloc[1].to_dict() == trials[1].params
+    begun = datetime.fromtimestamp(clock.now - 120, UTC)
+    assert table["asked_at"][0] == begun and pd.isna(table["asked_at"][4])
+    ended = [None if pd.isna(at) else (at - begun).seconds for at in table["ended_at"]]
+    assert ended == [60, 60, 60, None, 60]
+    with pytest.raises(OutsideDomainError, match=r"day must be one of .*, got 'wed' in context"):
+        study.ask(context={"load": 0.3, "day": "wed"})
 
 
-def test_the_constraint_may_be_written_otherwise(tmp_path):
-    bx.Study(tmp_path / "s.db", at_random()).ask()
-    other = ["60 >= temperature + equivalents / 2"]
-    bx.Study(tmp_path / "s.db", RandomSearch(bx.Space(PARAMETERS, constraints=other), seed=3)).ask()
+TAKEN = ("state", "asked_at", "ended_at", "predicted mean", "state_")
+
+
+def test_columns_of_the_library_take_no_name_of_the_user(tmp_path):
+    """A study and a run with parameters and contexts that are called as the columns are."""
+    space = bx.Space({name: bx.Real(j, j + 1) for j, name in enumerate(TAKEN)})
+    contexts = bx.Space(value=bx.Real(0, 1))
+    strategy = RandomSearch(space, seed=1, context_domain=contexts)
+    study = bx.Study(tmp_path / "lab.db", strategy, objective="std")
+    trial = study.ask(context={"value": 0.5})
+    study.tell(trial, 7.0)
+    table = study.to_pandas()
+    assert [*table] == ["trial", "state__", *TAKEN, "value", "std", "asked_at_", "ended_at_"]
+    assert table[[*TAKEN]].iloc[0].to_dict() == trial.params
+    assert (table["state__"][0], table["value"][0], table["std"][0]) == ("told", 0.5, 7.0)
+    assert table["asked_at_"][0] <= table["ended_at_"][0]
+    with warnings.catch_warnings():  # all of its columns are known
+        warnings.simplefilter("error")
+        other = bx.Study(tmp_path / "other.db", strategy, objective="std")
+        (attached,) = other.attach(table)
+    assert attached.params == trial.params
+
+
+def test_the_table_of_a_run(tmp_path):
+    space = bx.Space(trial=bx.Real(5, 6), value=bx.Real(7, 8))
+    strategy = RandomSearch(space, seed=1, context_domain=CONTEXTS)
+    given = [[0.1 * j, j % 2] for j in range(4)]
+    result = bx.run(strategy, lambda p, z: p["trial"] + z[0], 4, contexts=given, progress=False)
+    table = result.to_pandas()
+    assert [*table] == ["trial_", "trial", "value", "load", "day", "value_"]
+    assert table["trial_"].tolist() == result.ids and table["value_"].tolist() == result.Y.tolist()
+    assert table[["trial", "value"]].to_dict("records") == result.params
+    assert table["load"].tolist() == pytest.approx([0.0, 0.1, 0.2, 0.3])
+    assert table["day"].tolist() == ["mon", "tue"] * 2
+    box = RandomSearch(bx.Box([(0, 1)]), context_domain=2)
+    plain = bx.run(box, lambda x, z: float(z[1]), 2, contexts=[[1.0, 2.0]] * 2, progress=False)
+    assert [*plain.to_pandas()] == ["trial", "x0", "context0", "context1", "value"]
+    assert plain.to_pandas()["context1"].tolist() == [2.0, 2.0]
+
+
+def test_empty_rows_of_a_table_are_left_out(tmp_path):
+    study = bx.Study(tmp_path / "lab.db", RandomSearch(bx.Space(a=bx.Real(0, 1)), seed=1))
+    frame = pd.DataFrame({"a": [0.25, None, 0.5], "value": [1.0, float("nan"), 2.0]})
+    assert [trial.params["a"] for trial in study.attach(frame)] == [0.25, 0.5]
+    rows = [{}, {"a": 0.75, "value": 3.0}, {"a": None, "value": " "}]
+    assert [trial.params["a"] for trial in study.attach(rows)] == [0.75]
+    before = len(study.events)
+    for wrong in ([{}, {"a": None}], [{"a": 0.1, "value": 1.0}, {"a": 0.2}], frame.iloc[1:2]):
+        with pytest.raises(TableError):
+            study.attach(wrong)
+    assert len(study.events) == before
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        bx.Integer(-2, -1),
+        bx.Real(-1.5, -0.5, step=1.0),
+        bx.Integer(-9, -5, step=4),
+        bx.Real(0.1, 0.3, step=0.2),
+        bx.Real(-0.3, 0.4, digits=1),
+        bx.Integer(0, 1),
+    ],
+)
+def test_names_are_shown_for_every_range(tmp_path, capsys, parameter):
+    strategy = RandomSearch(bx.Space(dose=parameter, time=bx.Real(0, 1, unit="h")), seed=1)
+    study = bx.Study(tmp_path / "lab.db", strategy)
+    study.tell(study.ask(), 1.0)
+    assert "dose" in shown(capsys, "status", tmp_path / "lab.db")
+    (row,) = rows_of(shown(capsys, "trials", tmp_path / "lab.db", "--csv"))
+    assert {"dose", "time [h]"} <= row.keys() and not {"x0", "x1"} & row.keys()
+
+
+def test_a_parameter_with_one_value_has_no_column():
+    space = bx.Space(dose=bx.Integer(-2, -2), size=bx.Real(1.0, 1.5, step=0.5), time=bx.Real(0, 1))
+    described = from_json(to_json(describe(RandomSearch(space))))
+    assert [column.name for column in columns_of(described, 2, 0).x] == ["size", "time"]
+    assert [column.whole for column in columns_of(described, 2, 0).x] == [False, False]

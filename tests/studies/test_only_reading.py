@@ -18,7 +18,7 @@ from botorch_ext.reports import overview
 from botorch_ext.studies import databases, journal
 from tests.studies.commands import COMMANDS, rows_of, shown, week
 from tests.studies.kept import at_random, gp_bucb
-from tests.studies.test_broken_studies import NOBODY
+from tests.studies.test_damaged_studies import NOBODY
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,6 +48,7 @@ def test_nothing_is_written(path, clock, capsys, tmp_path_factory):
     assert _state(path.parent) == before and len(before) > 0
 
 
+@pytest.mark.slow
 def test_a_log_of_a_process_that_was_killed_is_read(path, capsys, tmp_path_factory):
     def play():
         study = bx.Study(path, at_random())
@@ -79,6 +80,7 @@ def test_somebody_else_writes_meanwhile(path, clock, capsys, tmp_path, monkeypat
     assert "3 told" in shown(capsys, "status", path)
 
 
+@pytest.mark.slow
 def test_a_file_that_may_only_be_read(clock, capsys):
     with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as output:
         path = Path(name) / "lab.db"
@@ -151,6 +153,7 @@ def test_no_strategy_is_made(path, capsys, tmp_path):
         assert main(["report", *_all_odd, "-o", str(tmp_path / "odd.html")]) == 0
 
 
+@pytest.mark.slow
 def test_torch_is_not_loaded(path, tmp_path):
     wait_for(in_a_fork(lambda: bx.Study(path, at_random()).ask(3)))
     code = f"""
@@ -167,6 +170,7 @@ assert not {{"torch", "gpytorch", "botorch", "pickle5"}} & set(sys.modules)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_module(path):
     wait_for(in_a_fork(lambda: bx.Study(path, at_random()).ask(3)))
     command = [sys.executable, "-m", "botorch_ext"]
@@ -179,6 +183,7 @@ def test_it_runs_as_a_module(path):
     assert not path.with_name("other.db").exists()
 
 
+@pytest.mark.slow
 def test_whoever_reads_may_stop(path):
     wait_for(in_a_fork(lambda: bx.Study(path, at_random()).ask(2000)))
     command = f"{sys.executable} -m botorch_ext trials {path} --csv | head -n 1"

@@ -31,7 +31,10 @@ from botorch_ext.studies import databases
 from botorch_ext.studies.databases import Database
 from tests.studies.kept import at_random, failing, gp_bucb
 
-pytestmark = pytest.mark.skipif(not postgresql.is_installed(), reason="no PostgreSQL server here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not postgresql.is_installed(), reason="no PostgreSQL server here"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,104 @@
+"""Functions and tables of values as problems that are simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from botorch_ext.checks import short
+from botorch_ext.domains import Box, Domain, FiniteSet, Space
+from botorch_ext.problems import ContextualProblem, KnownFunction, Problem
+from botorch_ext.studies.failures import checked_value, require_taken
+
+# The step of a difference quotient, in lengths of a side.
+_STEP = 1e-5
+
+
+def as_problem(given: Any, domain: Domain) -> Problem | ContextualProblem:
+    """The problem that a user gave to `simulate`, which may be a function or a table.
+
+    Args:
+        given: A problem; or a function as for `run`, from a ``d``-dim point, in a `Space` a dict of
+            values by name, to a number; or, on a `FiniteSet`, the value of each point.
+        domain: The domain of the strategy.
+
+    Raises:
+        ValueError: It is none of these, or values are not finite or not as many as the points.
+        ObjectiveError: The function takes no point, or returns no number.
+    """
+    if callable(given) and isinstance(getattr(given, "domain", None), Box | FiniteSet):
+        return given
+    if hasattr(given, "domain") or not isinstance(domain, Box | FiniteSet):
+        raise ValueError(f"problem must be a Problem with a domain, got {short(given)}")
+    if callable(given):
+        require_taken(given, 1)
+        return _Pointwise(given, domain)
+    if not isinstance(domain, FiniteSet):
+        raise ValueError(
+            f"problem must be a Problem, or a function of a point, got {short(given)}; a value for "
+            "each point is taken on a FiniteSet"
+        )
+    try:
+        values = torch.as_tensor(given, dtype=domain.dtype, device=domain.device)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(
+            "problem must be a Problem, a function of a point, or the value of each point, got "
+            f"{short(given)}"
+        ) from None
+    if values.shape != (domain.num_points,) or not bool(values.isfinite().all()):
+        raise ValueError(
+            f"problem must have one finite value for each of the {domain.num_points} points, got "
+            f"{short(given)}"
+        )
+    return _Pointwise(lambda x: values[domain.index(x)], domain)
+
+
+class _Pointwise(KnownFunction):
+    """A function of one point, which need not be one that PyTorch differentiates.
+
+    Args:
+        function: The function, as `as_problem` takes it.
+        domain: The domain.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], domain: Domain) -> None:
+        super().__init__(domain)
+        self.function = function
+
+    def _evaluate(self, X: Tensor) -> Tensor:
+        return _Quotients.apply(X, self._values, self.domain)
+
+    def _values(self, X: Tensor) -> Tensor:
+        named = self.domain.params_of if isinstance(self.domain, Space) else torch.clone
+        return X.new_tensor([checked_value(self.function(named(x))) for x in X.detach()])
+
+
+class _Quotients(torch.autograd.Function):
+    """Values of a function with the gradients of difference quotients."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, X: Tensor, values: Callable[[Tensor], Tensor], domain: Box | FiniteSet
+    ) -> Tensor:
+        ctx.save_for_backward(X)
+        ctx.values, ctx.domain = values, domain
+        return values(X)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        (X,), (weights,), box = ctx.saved_tensors, grads, ctx.domain
+        gradient = torch.zeros_like(X)
+        # A search moves the others by their steps.
+        steady = {*box.integer, *box.steps, *box.categories}
+        for j in {*range(X.shape[-1])} - steady:
+            ends = []
+            for sign in (1, -1):  # inside the box, where the function is known
+                moved = X.clone()
+                moved[:, j] += sign * _STEP * (box.upper[j] - box.lower[j])
+                ends.append(torch.minimum(torch.maximum(moved, box.lower), box.upper))
+            rise = ctx.values(ends[0]) - ctx.values(ends[1])
+            gradient[:, j] = rise / (ends[0] - ends[1])[:, j]
+        return weights.unsqueeze(-1) * gradient, None, None
