@@ -1,26 +1,38 @@
+"""`run` in this thread and `optimize`: what is asked, evaluated, told and returned, and what ends
+it."""
+
 import math
-import multiprocessing
 import re
 import signal
-import threading
-import time
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from concurrent.futures import ThreadPoolExecutor as Threads
 from functools import partial
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
+import botorch_ext as bx
 from botorch_ext import run
-from botorch_ext.exceptions import TrialFailedWarning, WaitingForObservations
+from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.exceptions import (
+    ObjectiveError,
+    RepeatedFailures,
+    TrialFailedWarning,
+    WaitingForObservations,
+)
+from botorch_ext.models import KernelGP
 from botorch_ext.models.cholesky import GrowingCholesky
-from botorch_ext.strategies import Abandoned, Asked, Told
-from tests.objectives import f, first_worker_dies
+from botorch_ext.strategies import Abandoned, Asked, OptimisticStrategy, RandomSearch, Told
+from botorch_ext.studies import questions, stopping
+from tests.helpers import rbf
+from tests.objectives import f
 from tests.strategies.sessions import (
     InRounds,
+    InRoundsByContext,
     RowsInTurn,
     Stuck,
-    box,
     data,
     finite,
     make,
@@ -29,133 +41,119 @@ from tests.strategies.sessions import (
 )
 
 quiet = partial(run, progress=False)
+CONTEXTS = bx.Box([[10.0], [24.0]])
+HOURS = CONTEXTS.sample(12, seed=4)
+ACTIONS = [finite().sample(1 + t % 5, seed=100 + t) for t in range(12)]
+
+
+def cost(x):
+    return -f(x)
+
+
+def g(x, z):
+    a, b = x.tolist()
+    (hour,) = z.tolist()
+    return math.sin(2 * a + hour / 4) * math.cos(b) + 0.1 * hour
+
+
+def contextual(**options):
+    model = KernelGP(rbf(0.9, 0.5, 5.0), 0.02)
+    return OptimisticStrategy(finite(), model, 2.0, seed=5, context_domain=1, **options)
 
 
 def events(strategy):
     return [plain(event) for event in strategy.events]
 
 
-# --- in this thread -------------------------------------------------------------------------------
+class Flaky:
+    """Raises at the attempts whose number is given, counted from 0."""
+
+    def __init__(self, *failing, of=f):
+        self.failing, self.of, self.calls = failing, of, []
+
+    def __call__(self, *given):
+        self.calls.append(tuple(each.tolist() for each in given))
+        if len(self.calls) - 1 in self.failing:
+            raise RuntimeError(f"attempt {len(self.calls) - 1}")
+        return self.of(*given)
 
 
-@pytest.mark.parametrize("domain", [finite, box])
-def test_a_serial_study_is_the_loop_of_ask_and_tell(domain):
-    by_hand, strategy = make(domain(), num_initial=3), make(domain(), num_initial=3)
+# --- what is asked and told -----------------------------------------------------------------------
+
+
+def test_a_run_is_the_loop_of_ask_and_tell_and_the_same_call_goes_on():
+    by_hand, strategy, at_once = (make(finite(), num_initial=3) for _ in range(3))
     for _ in range(8):
         trial = by_hand.ask()
         by_hand.tell(trial.id, f(trial.x))
-    result = quiet(strategy, f, 8)
-    assert events(strategy) == events(by_hand)
-    assert result.strategy is strategy
-    assert result.ids == list(range(8))
+    for total in (3, 8, 8, 2):  # a total, so that nothing is left in the end
+        result = quiet(strategy, f, total)
+    quiet(at_once, f, 8)
+    assert events(strategy) == events(by_hand) == events(at_once)
+    assert result.strategy is strategy and result.ids == list(range(8))
     assert torch.equal(result.X, torch.stack([t.x for t in by_hand.history.trials]))
     assert result.Y.tolist() == [f(x) for x in result.X]
-    assert result.best_value == max(f(x) for x in result.X) == f(result.best_x)
-    assert result.failures == []
-    assert not result.interrupted
-
-
-def test_num_trials_is_a_total():
-    strategy, at_once = make(finite()), make(finite())
-    quiet(at_once, f, 9)
-    assert len(quiet(strategy, f, 4).ids) == 4
-    assert len(quiet(strategy, f, 9).ids) == 9
-    assert events(strategy) == events(at_once)
-    assert len(quiet(strategy, f, 9).ids) == 9  # nothing is left to do
-    assert len(quiet(strategy, f, 2).ids) == 9
-    assert events(strategy) == events(at_once)
+    assert result.best_value == max(result.Y.tolist()) == f(result.best_x)
+    assert (result.failures, result.interrupted, result.stopped_by) == ([], False, None)
+    assert result.contexts is result.best_context is None and result.seconds > 0
+    assert "trials: 8 told" in repr(result) and f"best value: {result.best_value:.6g}" in repr(
+        result
+    )
 
 
 def test_trials_pending_from_before_are_evaluated_first():
-    strategy = make(finite())
+    strategy, flaky = make(finite()), Flaky()
     asked = strategy.ask(3)
     strategy.tell(1, 0.5)
-    seen = []
-
-    def objective(x):
-        seen.append(x.tolist())
-        return f(x)
-
-    result = quiet(strategy, objective, 5)
-    assert seen[:2] == [asked[0].x.tolist(), asked[2].x.tolist()]
-    assert result.ids == [1, 0, 2, 3, 4]
-    assert result.Y[0] == 0.5  # the told value stands
-    assert strategy.pending == []
+    result = quiet(strategy, flaky, 5)
+    assert [x for (x,) in flaky.calls[:2]] == [asked[0].x.tolist(), asked[2].x.tolist()]
+    assert result.ids == [1, 0, 2, 3, 4] and result.Y[0] == 0.5  # the told value stands
     late = make(finite())
     late.ask(6)
-    assert len(quiet(late, f, 4).ids) == 6  # more than the total are pending: all are evaluated
+    assert len(quiet(late, f, 4).ids) == 6  # more than the total are pending
 
 
-def test_minimize_tells_the_negative_and_returns_the_sign_of_the_objective():
+def test_minimize_tells_the_negative_and_goes_on_in_the_sign_of_the_first_run():
     up, down = make(finite(), num_initial=2), make(finite(), num_initial=2)
     maximised = quiet(up, f, 8)
-    minimised = quiet(down, lambda x: -f(x), 8, minimize=True)
-    assert events(down) == events(up)  # told the same
+    quiet(down, cost, 4, minimize=True)
+    minimised = quiet(down, cost, 8)
+    assert events(down) == events(up)
     assert minimised.Y.tolist() == (-maximised.Y).tolist()
     assert minimised.best_value == min(minimised.Y.tolist()) == -maximised.best_value
     assert torch.equal(minimised.best_x, maximised.best_x)
+    with pytest.raises(ValueError, match="minimize must be True, as when"):
+        quiet(down, cost, 9, minimize=False)
 
 
-def test_the_objective_may_return_a_tensor_and_change_its_argument():
-    spoilt, clean = make(box()), make(box())
+def test_the_objective_may_return_a_tensor_and_change_its_arguments():
+    spoilt, clean = contextual(), contextual()
 
-    def objective(x):
-        value = torch.tensor(f(x))
+    def objective(x, z):
+        value = torch.tensor(g(x, z))
         x.fill_(99.0)
+        z.fill_(-99.0)
         return value
 
-    spoilt.ask()  # also where the trial was asked before
-    clean.ask()
-    quiet(spoilt, objective, 5)
-    quiet(clean, lambda x: torch.tensor(f(x)), 5)
-    assert snapshot(spoilt) == snapshot(clean)
-
-
-# --- methods that wait, and methods that end ------------------------------------------------------
+    spoilt.ask(context=HOURS[0])  # also where the trial was asked before
+    clean.ask(context=HOURS[0])
+    quiet(spoilt, objective, 4, contexts=HOURS)
+    quiet(clean, lambda x, z: torch.tensor(g(x, z)), 4, contexts=HOURS)
+    assert events(spoilt) == events(clean)
 
 
 @pytest.mark.parametrize("threads", [None, 5])
 def test_a_strategy_that_waits_is_asked_again_when_something_was_told(threads):
-    strategy, counted = InRounds(finite()), Counted()
-    executor = None if threads is None else partial(Threads, threads)
-    result = quiet(strategy, counted, 11, executor=executor, max_pending=threads or 1)
-    assert sorted(result.ids) == list(range(11))
-    assert counted.most <= 3
+    strategy, executor = InRounds(finite(), horizon=11), threads and partial(Threads, threads)
+    result = quiet(strategy, f, 20, executor=executor, max_pending=threads or 1)
+    assert sorted(result.ids) == list(range(11)) and not strategy.pending  # its horizon
+    assert not result.interrupted
     pending = 0
     for event in strategy.events:
         if isinstance(event, Asked) and event.trial.id % 3 == 0:
             assert pending == 0
         pending += 1 if isinstance(event, Asked) else -1
-
-
-def test_a_waiting_round_closes_without_a_trial_that_is_given_up():
-    strategy = InRounds(finite())
-    strategy.ask(2)  # pending from before
-    with Threads(3) as pool, pytest.warns(TrialFailedWarning, match="trial 1 .*failed 1 time "):
-        result = quiet(strategy, fails_in_row(1), 6, executor=pool, max_pending=3, max_retries=0)
-    assert sorted(result.ids) == [0, 2, 3, 4, 5]
-    assert [failure.id for failure in result.failures] == [1]
-
-
-def fails_in_row(row):
-    def objective(x):
-        if torch.equal(x, finite().points[row]):
-            raise RuntimeError(f"row {row}")
-        return f(x)
-
-    return objective
-
-
-@pytest.mark.parametrize("threads", [None, 3])
-def test_a_study_ends_with_the_horizon_of_its_strategy(threads):
-    strategy = InRounds(finite(), horizon=8)
-    executor = None if threads is None else partial(Threads, threads)
-    result = quiet(strategy, f, 20, executor=executor, max_pending=threads or 1)
-    assert sorted(result.ids) == list(range(8))
-    assert strategy.pending == []
-    assert not result.interrupted
-    assert result.best_value == max(result.Y.tolist())
-    assert sorted(quiet(strategy, f, 20).ids) == list(range(8))
+    assert sorted(quiet(strategy, f, 20).ids) == list(range(11))
 
 
 def test_waiting_for_nothing_is_an_error():
@@ -173,276 +171,359 @@ def test_waiting_for_nothing_is_an_error():
         made[0].submit(int)
 
 
+@pytest.mark.parametrize("minimize", [False, True])
+def test_the_progress_bar_counts_on_and_shows_the_best_in_the_sign_of_the_objective(
+    capsys, minimize
+):
+    strategy = make(finite())
+    quiet(strategy, f, 3, minimize=minimize)
+    assert capsys.readouterr().err == ""
+    with Threads(4) as pool:
+        result = run(strategy, f, 9, minimize=minimize, executor=pool, max_pending=4)
+    text = capsys.readouterr().err.replace("\r", "\n")
+    counts = [int(n) for n in re.findall(r"(\d+)/9", text)]
+    assert counts == sorted(counts) and counts[0] == 3 and counts[-1] == 9
+    assert f"best={result.best_value:.6g}, pending=0" in text and "pending=4" in text
+    assert result.best_value == (min if minimize else max)(result.Y.tolist())
+
+
+# --- contexts and actions -------------------------------------------------------------------------
+
+SOURCES = {
+    "known ahead": lambda values: values,
+    "a function": lambda values: lambda number: values[number],
+    "an iterator": iter,
+}
+
+
+@pytest.mark.parametrize("changing", [False, True], ids=["all actions", "changing actions"])
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+def test_each_evaluation_has_the_context_and_the_actions_of_its_trial(source, changing):
+    by_hand, strategy, flaky = contextual(), contextual(), Flaky(of=g)
+    for number in range(6):
+        there = ACTIONS[number] if changing else None
+        trial = by_hand.ask(context=HOURS[number], actions=there)
+        by_hand.tell(trial.id, g(trial.x, trial.context))
+    actions = source(ACTIONS) if changing else None
+    result = quiet(strategy, flaky, 6, contexts=source(HOURS), actions=actions)
+    assert events(strategy) == events(by_hand)
+    trials = strategy.history.trials
+    assert flaky.calls == [(t.x.tolist(), t.context.tolist()) for t in trials]
+    assert torch.equal(result.contexts, HOURS[:6]) and result.X.shape == (6, 2)
+    top = result.Y.tolist().index(max(result.Y.tolist()))
+    assert result.best_value == result.Y[top]
+    assert torch.equal(result.best_x, result.X[top])
+    assert torch.equal(result.best_context, HOURS[top])
+
+
+def test_contexts_belong_to_the_number_of_the_trial():
+    """A function is called just before each ask; pending trials keep theirs; a source may be lists
+    or arrays."""
+    strategy, flaky, order = contextual(), Flaky(of=g), []
+    for hour in (11.5, 12.5, 13.5):
+        strategy.ask(context=[hour])
+    strategy.tell(1, 0.5)
+
+    def hour_of(number):
+        order.append((number, len(strategy.history.values)))
+        return HOURS[number]
+
+    result = quiet(strategy, flaky, 5, contexts=hour_of)
+    assert order == [(3, 3), (4, 4)]
+    assert [z for _, z in flaky.calls[:2]] == [[11.5], [13.5]] and result.ids == [1, 0, 2, 3, 4]
+    assert result.contexts.flatten().tolist() == [12.5, 11.5, 13.5, *HOURS[3:5, 0].tolist()]
+    again, asked = [contextual() for _ in range(3)], []
+    for one, contexts in zip(again, (HOURS.tolist(), HOURS.numpy(), HOURS), strict=True):
+        quiet(one, g, 2, contexts=contexts)
+        asked.append(events(one))
+    assert asked[0] == asked[1] == asked[2]
+
+
+@pytest.mark.parametrize("threads", [None, 5])
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+def test_a_strategy_that_waits_misses_no_context(source, threads):
+    strategy = InRoundsByContext(finite(), CONTEXTS)
+    executor = threads and partial(Threads, threads)
+    options = {"contexts": source(HOURS), "executor": executor, "max_pending": threads or 1}
+    assert sorted(quiet(strategy, g, 11, **options).ids) == list(range(11))
+    assert torch.equal(torch.stack([t.context for t in strategy.history.trials]), HOURS[:11])
+
+
+@pytest.mark.parametrize("name", ["contexts", "actions"])
+def test_the_end_of_an_iterator_ends_the_run(name):
+    streams = {"contexts": HOURS, "actions": ACTIONS}
+    streams[name] = iter(streams[name][:4])
+    strategy = contextual()
+    result = quiet(strategy, g, 9, **streams)
+    assert result.ids == [0, 1, 2, 3] and strategy.pending == [] and not result.interrupted
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, OSError("no clock")])
+def test_what_the_function_of_contexts_raises_leaves_the_strategy_whole(raised):
+    strategy, whole = contextual(), contextual()
+
+    def hour_of(number):
+        if number == 3:
+            raise raised
+        return HOURS[number]
+
+    if raised is KeyboardInterrupt:
+        result = quiet(strategy, g, 6, contexts=hour_of)
+        assert result.interrupted and result.ids == [0, 1, 2]
+    else:
+        with pytest.raises(OSError, match="no clock"):
+            quiet(strategy, g, 6, contexts=hour_of)
+    assert len(strategy.history.trials) == 3 and strategy.pending == []
+    quiet(strategy, g, 6, contexts=HOURS)
+    quiet(whole, g, 6, contexts=HOURS)
+    assert events(strategy) == events(whole)
+
+
+def test_actions_alone_change_what_there_is_to_choose_from():
+    strategy = make(finite())
+    result = quiet(strategy, lambda x: float(x.sum()), 6, actions=ACTIONS)
+    assert result.contexts is result.best_context is None
+    for trial, points in zip(strategy.history.trials, ACTIONS, strict=False):
+        assert torch.equal(trial.x, points[trial.info["action"]])
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options", "message"),
+    [
+        (contextual, {}, "contexts must be given"),
+        (lambda: make(finite()), {"contexts": HOURS}, "contexts must be None"),
+        (contextual, {"contexts": HOURS[:5]}, "contexts must have at least 6 entries, .* got 5"),
+        (contextual, {"contexts": HOURS[:, 0]}, r"contexts\[0\] must have shape"),
+        (contextual, {"contexts": [[11.0]] * 5 + [[math.nan]]}, r"contexts\[5\] must be finite"),
+        (
+            lambda: RandomSearch(finite(), context_domain=CONTEXTS),
+            {"contexts": [[11.0]] * 3 + [[25.0]] * 3},
+            r"contexts\[3\] must lie in the box",
+        ),
+        (contextual, {"contexts": lambda number: [1.0, 2.0]}, "contexts of step 0 must have shape"),
+        (contextual, {"contexts": iter([[math.inf]])}, "contexts of step 0 must be finite"),
+        (contextual, {"contexts": 3.0}, "contexts must be values, one for each step"),
+        (contextual, {"contexts": HOURS, "actions": ACTIONS[:5]}, "actions must have at least"),
+        (
+            contextual,
+            {"contexts": HOURS, "actions": lambda number: finite().points[:0]},
+            "actions of step 0 must hold at least one point, got none",
+        ),
+        (lambda: InRounds(finite()), {"actions": ACTIONS}, "actions must be None for InRounds"),
+        (
+            lambda: OptimisticStrategy(
+                finite(), KernelGP(rbf(1.0), 0.1), 2.0, context_domain=ContextSpace()
+            ),
+            {"contexts": [[1.0, 2.0], *[[1.0]] * 5]},
+            r"contexts\[1\] must have shape \(2,\), got \(1,\)",
+        ),
+    ],
+)
+def test_streams_that_do_not_fit_are_refused_before_anything_is_asked(strategy, options, message):
+    strategy = strategy()
+    with pytest.raises(ValueError, match=message):
+        quiet(strategy, lambda x, z=None: 0.0, 6, **options)
+    assert strategy.events == ()
+
+
 # --- failures -------------------------------------------------------------------------------------
 
 
-class Flaky:
-    """Raises at the attempts whose number is given, counted from 0."""
-
-    def __init__(self, *failing):
-        self.failing, self.attempts = failing, []
-
-    def __call__(self, x):
-        self.attempts.append(x.tolist())
-        if len(self.attempts) - 1 in self.failing:
-            raise RuntimeError(f"attempt {len(self.attempts) - 1}")
-        return f(x)
-
-
-def test_an_objective_that_fails_once_is_tried_again_where_that_is_asked_for():
-    flaky, strategy, smooth = Flaky(2, 5), make(finite()), make(finite())
-    result = quiet(strategy, flaky, 6, max_retries=1)
-    assert result.failures == []
-    assert result.ids == list(range(6))
-    assert flaky.attempts[2] == flaky.attempts[3]
-    assert flaky.attempts[5] == flaky.attempts[6]
-    assert len(flaky.attempts) == 8
-    quiet(smooth, f, 6)
+def test_a_failing_evaluation_is_repeated_in_its_context_where_that_is_asked_for():
+    flaky, strategy, smooth = Flaky(2, 5, of=g), contextual(), contextual()
+    result = quiet(strategy, flaky, 6, max_retries=1, contexts=HOURS)
+    assert result.failures == [] and result.ids == list(range(6))
+    assert flaky.calls[2] == flaky.calls[3] and flaky.calls[5] == flaky.calls[6]
+    assert len(flaky.calls) == 8
+    quiet(smooth, g, 6, contexts=HOURS)
     assert events(strategy) == events(smooth)
 
 
 @pytest.mark.parametrize("max_retries", [0, 1, 3])
-def test_a_trial_that_keeps_failing_is_given_up_and_the_study_goes_on(max_retries):
-    flaky, strategy = Flaky(*range(2, 3 + max_retries)), make(finite())
+def test_a_trial_that_keeps_failing_is_given_up_and_the_run_goes_on(max_retries):
     times = max_retries + 1
-    message = rf"trial 2 at \[.*\] failed {times} times? and was given up: RuntimeError"
+    flaky, strategy = Flaky(*range(2, 2 + times), of=g), contextual()
+    message = rf"trial 2 at \[.*\] in context \[.*\] failed {times} times? and was given up: Run"
     with pytest.warns(TrialFailedWarning, match=message) as caught:
-        result = quiet(strategy, flaky, 6, max_retries=max_retries)
+        result = quiet(strategy, flaky, 6, max_retries=max_retries, contexts=HOURS)
     assert caught[0].filename == __file__  # the line that called run
     (failure,) = result.failures
-    assert failure.id == 2
-    assert failure.x.tolist() == flaky.attempts[2]
-    assert str(failure.error) == f"attempt {1 + times}"
-    assert result.ids == [0, 1, 3, 4, 5]
-    assert len(flaky.attempts) == 5 + times
-    assert Abandoned(2, failed=True) in strategy.events
-    assert strategy.report()["abandoned"] == [2]
-    assert strategy.pending == []
+    assert failure.id == 2 and str(failure.error) == f"attempt {1 + times}"
+    assert (failure.x.tolist(), failure.context.tolist()) == flaky.calls[2]
+    assert result.ids == [0, 1, 3, 4, 5] and torch.equal(result.contexts, HOURS[result.ids])
+    assert len(flaky.calls) == 5 + times
+    assert Abandoned(2, failed=True) in strategy.events and strategy.pending == []
 
 
 @pytest.mark.parametrize("minimize", [False, True])
-def test_a_failure_may_be_told_as_a_value_instead(minimize):
-    strategy = make(finite())
-    with pytest.warns(TrialFailedWarning):
-        result = quiet(strategy, Flaky(1), 4, failure_value=-3.0, minimize=minimize)
-    assert Told(1, 3.0 if minimize else -3.0) in strategy.events
-    assert result.ids == [0, 1, 2, 3]
-    assert result.best_value == (min if minimize else max)(result.Y[[0, 2, 3]].tolist())
-    assert result.Y[1] == -3.0
-    assert [failure.id for failure in result.failures] == [1]
-    assert strategy.report()["abandoned"] == []
-
-
-@pytest.mark.parametrize("minimize", [False, True])
-def test_a_value_told_for_a_failure_is_never_the_best(minimize, capsys):
-    strategy = make(finite())
-    best = -99.0 if minimize else 99.0
+def test_a_failure_may_be_told_as_a_value_that_is_never_the_best(minimize, capsys):
+    strategy, best = make(finite()), -99.0 if minimize else 99.0
+    options = {"failure_value": best, "minimize": minimize}
     with pytest.warns(TrialFailedWarning, match="trial 1"):
-        result = run(strategy, Flaky(1), 4, failure_value=best, minimize=minimize)
-    assert result.ids == [0, 1, 2, 3]
-    assert result.Y[1] == best
-    told = {0: result.Y[0], 2: result.Y[2], 3: result.Y[3]}
-    top = (min if minimize else max)(told, key=told.get)
-    assert result.best_value == told[top].item()
-    assert torch.equal(result.best_x, result.X[top])
+        result = run(strategy, Flaky(1), 4, target=best, **options)
+    assert Told(1, 99.0) in strategy.events and not strategy.history.abandoned
+    assert result.ids == [0, 1, 2, 3] and result.Y[1] == best and result.stopped_by is None
+    assert result.best_value == (min if minimize else max)(result.Y[[0, 2, 3]].tolist())
+    assert f(result.best_x) == pytest.approx(result.best_value)
+    assert [failure.id for failure in result.failures] == [1]
     assert f"best={best:.6g}" not in capsys.readouterr().err
     with pytest.warns(TrialFailedWarning, match="trial 0"):
-        result = quiet(make(finite()), Flaky(0), 1, failure_value=best)
+        result = quiet(make(finite()), Flaky(0), 1, **options)
     assert (result.ids, result.best_x, result.best_value) == ([0], None, None)
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (math.nan, "finite value, got nan"),
-        (math.inf, "finite value, got inf"),
-    ],
-)
-def test_a_value_that_is_not_finite_is_a_failure(value, message):
-    strategy = make(finite())
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_value_that_is_not_finite_is_a_failure(value):
     values = iter([0.1, value, 0.2])
-    with pytest.warns(TrialFailedWarning, match=message):
-        result = quiet(strategy, lambda x: next(values), 3)
-    assert result.ids == [0, 2]
-    assert message in str(result.failures[0].error)
+    with pytest.warns(TrialFailedWarning, match=f"finite value, got {value}"):
+        result = quiet(make(finite()), lambda x: next(values), 3)
+    assert result.ids == [0, 2] and [failure.id for failure in result.failures] == [1]
 
 
-def test_a_failing_strategy_is_not_taken_for_a_failing_objective():
+@pytest.mark.parametrize("returned", [None, "0.5", torch.zeros(2), [1.0], 1j], ids=repr)
+def test_an_objective_that_returns_no_number_ends_the_run_at_once(returned):
+    strategy, calls = make(finite()), []
+
+    def objective(x):
+        calls.append(x)
+        return f(x) if len(calls) <= 2 else returned
+
+    with pytest.raises(ObjectiveError, match="objective must return one number, got"):
+        quiet(strategy, objective, 50)
+    assert len(calls) == 3 and len(strategy.history.values) == 2  # what was told stays
+    assert strategy.pending == [2] and not strategy.history.abandoned
+    assert sorted(quiet(strategy, f, 4).ids) == list(range(4))
+
+
+def test_what_could_never_work_is_never_asked_for():
     strategy = make(finite())
-    strategy.width = None
+    for objective, message in ((3.0, "objective must be a function, got 3"), (g, "objective")):
+        with pytest.raises(ObjectiveError, match=message):
+            quiet(strategy, objective, 20)
+    for options, error in [
+        ({"num_trials": 0}, "num_trials"),
+        ({"max_pending": 0}, "max_pending"),
+        ({"max_pending": 2}, "max_pending must be 1 without an executor"),
+        ({"max_retries": -1}, "max_retries"),
+        ({"max_consecutive_failures": 0}, "max_consecutive_failures"),
+        ({"max_consecutive_failures": 2.5}, "max_consecutive_failures"),
+        ({"failure_value": math.nan}, "failure_value"),
+        ({"executor": 3}, "executor"),
+        ({"executor": lambda: 3}, "executor must make an Executor, got 3"),
+        ({"strategy": 3}, "strategy must be a Strategy or a Study, got 3"),
+        ({"time_limit": 0.0}, "time_limit"),
+        ({"target": math.inf}, "target"),
+        ({"callback": lambda trial: None}, "callback"),
+    ]:
+        with pytest.raises(ValueError, match=error):
+            run(
+                **{"strategy": strategy, "objective": f, "num_trials": 5, "progress": False}
+                | options
+            )
+    strategy.width = None  # and what the strategy raises is no failure of the objective
     with pytest.raises(TypeError):
         quiet(strategy, f, 3)
     assert strategy.events == ()
 
 
-# --- Ctrl-C ---------------------------------------------------------------------------------------
+class Broken:
+    """Raises from its ``working``-th call on, with one message or with one for each point."""
+
+    def __init__(self, working=0, each=False, until=math.inf):
+        self.working, self.each, self.until, self.calls = working, each, until, 0
+
+    def __call__(self, x):
+        self.calls += 1
+        if self.working < self.calls <= self.until:
+            raise RuntimeError(f"no such file: {x.tolist()}" if self.each else "no such file")
+        return f(x)
+
+
+@pytest.mark.parametrize("failure_value", [None, -2.0])
+@pytest.mark.parametrize(("max_pending", "most"), [(1, 3), (5, 5), (64, 10)])
+def test_an_objective_that_never_works_ends_the_run(max_pending, most, failure_value):
+    strategy = RowsInTurn(finite())
+    executor = None if max_pending == 1 else partial(Threads, 2)
+    options = {"executor": executor, "max_pending": max_pending, "failure_value": failure_value}
+    with (
+        pytest.warns(TrialFailedWarning),
+        pytest.raises(RepeatedFailures, match=f"{most} trials.*no such file") as stop,
+    ):
+        quiet(strategy, Broken(), 200, **options)
+    told = strategy.history.values
+    assert len(strategy.history.abandoned) + len(told) == most
+    assert set(told.values()) == (set() if failure_value is None else {failure_value})
+    assert isinstance(stop.value.__cause__, RuntimeError)
+
+
+@pytest.mark.parametrize("most", [1, 4, 10])
+def test_so_many_failures_in_a_row_end_the_run_and_what_was_told_stays(most):
+    strategy = RowsInTurn(finite())
+    options = {"max_retries": 1, "max_consecutive_failures": most}
+    broken = Broken(working=6)
+    with (
+        pytest.warns(TrialFailedWarning),
+        pytest.raises(RepeatedFailures, match=f"^{most} trials? failed in a row"),
+    ):
+        quiet(strategy, broken, 200, **options)
+    assert sorted(strategy.history.values) == list(range(6)) and broken.calls == 6 + 2 * most
+    assert sorted(strategy.history.abandoned) == list(range(6, 6 + most))
+    assert len(quiet(strategy, f, 30).ids) == 30 - most
+
+
+def test_failures_of_different_kinds_at_first_are_not_taken_for_one_and_none_never_ends_it():
+    with pytest.warns(TrialFailedWarning):
+        result = quiet(RowsInTurn(finite()), Broken(each=True, until=9), 12)
+    assert (len(result.failures), len(result.ids)) == (9, 3)
+    with pytest.warns(TrialFailedWarning):
+        result = quiet(RowsInTurn(finite()), Broken(), 12, max_consecutive_failures=None)
+    assert len(result.failures) == 12
+
+
+def test_a_region_that_fails_does_not_eat_the_run():
+    def fails_on_the_right(x):
+        if x[0] > 0.5:
+            raise RuntimeError("no yeast grew")
+        return float(torch.sin(5 * x[0]) + x[1] * (1 - x[1]))
+
+    points = bx.FiniteSet(bx.Box([(0, 1), (0, 1)]).sample(200, seed=1))
+    strategy = bx.algorithms.gp_bucb(points, rbf(0.4), noise_variance=0.01, width=2.0)
+    with pytest.warns(TrialFailedWarning):
+        result = quiet(strategy, fails_on_the_right, 20)
+    failed = torch.stack([failure.x for failure in result.failures])
+    assert len(result.ids) > 10 and len(failed.unique(dim=0)) == len(failed)
+    assert result.best_value > 1.1  # at most sin(5 * 0.314) + 0.25 = 1.25
+
+
+# --- what ends it ---------------------------------------------------------------------------------
 
 
 def test_ctrl_c_in_the_objective_leaves_a_study_that_goes_on():
     strategy, whole = make(finite()), make(finite())
-    quiet(whole, f, 7)
+    quiet(whole, f, 6)
 
     def objective(x):
         if len(strategy.history.trials) == 4:
             raise KeyboardInterrupt
         return f(x)
 
-    result = quiet(strategy, objective, 7)
-    assert result.interrupted
-    assert result.ids == [0, 1, 2]
-    assert strategy.pending == [3]
-    assert result.best_value == max(result.Y.tolist())
-    strategy.report()
-    again = quiet(strategy, f, 7)
-    assert not again.interrupted
+    result = quiet(strategy, objective, 6)
+    assert result.interrupted and result.ids == [0, 1, 2] and strategy.pending == [3]
+    assert "stopped by: Ctrl-C" in repr(result)
+    assert not quiet(strategy, f, 6).interrupted
     assert events(strategy) == events(whole)
 
-
-def test_ctrl_c_before_the_first_value_returns_an_empty_result():
-    def objective(x):
+    def at_once(x):
         raise KeyboardInterrupt
 
-    result = quiet(make(finite()), objective, 7)
-    assert result.interrupted
+    result = quiet(make(finite()), at_once, 7)
     assert (result.best_x, result.best_value, result.ids) == (None, None, [])
     assert result.X.shape == (0, 2)
 
 
-@pytest.mark.parametrize("made", [False, True], ids=["instance", "factory"])
-def test_ctrl_c_while_threads_work(made):
-    strategy, release = make(finite()), threading.Event()
-    pool = Threads(3)
-
-    def objective(x):
-        if len(strategy.history.values) >= 2:
-            if not release.is_set():
-                threading.Timer(0.05, interrupt).start()
-            release.wait(10)
-        return f(x)
-
-    def interrupt():  # as from the keyboard, once, while the main thread waits
-        if not interrupt.done:
-            interrupt.done = True
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-
-    interrupt.done = False
-    handler = signal.getsignal(signal.SIGINT)
-    started = time.perf_counter()
-    executor = (lambda: pool) if made else pool
-    result = quiet(strategy, objective, 9, executor=executor, max_pending=3)
-    assert time.perf_counter() - started < 5  # it did not wait for the workers
-    assert result.interrupted
-    assert signal.getsignal(signal.SIGINT) is handler
-    assert len(result.ids) + len(strategy.pending) == len(strategy.history.trials) < 9
-    pending = strategy.pending
-    assert len(pending) >= 2
-    release.set()
-    seen = []
-
-    def notes(x):
-        seen.append(x.tolist())
-        return f(x)
-
-    again = quiet(strategy, notes, 9)
-    pool.shutdown()
-    assert not again.interrupted
-    assert seen[: len(pending)] == [strategy.history.trials[id].x.tolist() for id in pending]
-    assert sorted(again.ids) == list(range(9))
-
-
-class ByHand(Executor):
-    """An executor whose futures the test completes."""
-
-    def __init__(self):
-        self.futures = []
-
-    def submit(self, fn, /, *args, **kwargs):
-        future = Future()
-        self.futures.append((future, fn, args))
-        return future
-
-
-class Interrupts(ByHand):
-    """Ctrl-C when the fourth trial is handed out: two have come by then, one has failed."""
-
-    def submit(self, fn, /, *args, **kwargs):
-        future = super().submit(fn, *args, **kwargs)
-        if len(self.futures) == 4:
-            for i in (2, 0):
-                done, fn, args = self.futures[i]
-                done.set_result(fn(*args))
-            self.futures[1][0].set_exception(RuntimeError("failed"))
-            raise KeyboardInterrupt
-        return future
-
-
-class ReachesWorkers(ByHand):
-    """Ctrl-C at a terminal: workers of a pool have it too."""
-
-    def submit(self, fn, /, *args, **kwargs):
-        future = super().submit(fn, *args, **kwargs)
-        if len(self.futures) == 3:
-            self.futures[0][0].set_exception(KeyboardInterrupt())
-            self.futures[1][0].set_exception(SystemExit(1))
-            future.set_result(fn(*args))
-        return future
-
-
-def test_ctrl_c_that_reaches_workers_keeps_what_has_come():
-    strategy = make(finite())
-    result = quiet(strategy, f, 9, executor=ReachesWorkers(), max_pending=3)
-    assert result.interrupted and result.ids == [2]
-    assert strategy.pending == [0, 1]
-
-
-def test_ctrl_c_keeps_what_has_come():
-    strategy = make(finite())
-    result = quiet(strategy, f, 9, executor=Interrupts(), max_pending=4)
-    assert result.interrupted
-    assert result.ids == [0, 2]
-    assert result.Y.tolist() == [f(x) for x in result.X]
-    assert strategy.pending == [1, 3]  # the failed one may be tried again
-    assert result.failures == []
-    assert sorted(quiet(strategy, f, 9).ids) == list(range(9))
-
-
-def test_a_second_ctrl_c_while_results_are_told_loses_none(monkeypatch):
-    strategy, twin = make(finite()), make(finite())
-    tell = type(strategy).tell
-
-    def interrupted_tell(self, id, value):
-        signal.raise_signal(signal.SIGINT)
-        tell(self, id, value)
-
-    monkeypatch.setattr(type(strategy), "tell", interrupted_tell)
-    with pytest.raises(KeyboardInterrupt):
-        quiet(strategy, f, 9, executor=Interrupts(), max_pending=4)
-    monkeypatch.undo()
-    assert sorted(strategy.history.values) == [0, 2]
-    assert strategy.pending == [1, 3]
-    twin.replay(strategy.events)
-    assert snapshot(strategy) == snapshot(twin)
-
-
-def test_ctrl_c_between_the_arrival_of_a_result_and_its_telling_loses_nothing(monkeypatch):
-    strategy = make(finite())
-    result_of = Future.result
-
-    def interrupted_result(self, *args):
-        monkeypatch.undo()
-        result_of(self, *args)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Future, "result", interrupted_result)
-    result = quiet(strategy, f, 3)
-    assert result.interrupted
-    assert result.ids == [0]
-
-
 @pytest.mark.parametrize("moment", ["ask", "tell"])
-@pytest.mark.parametrize("domain", [finite, box])
-def test_ctrl_c_never_leaves_a_strategy_half_changed(domain, moment, monkeypatch):
-    strategy = make(domain(), initial=data(domain(), 3))
+def test_ctrl_c_never_leaves_a_strategy_half_changed(moment, monkeypatch):
+    strategy = make(finite(), initial=data(finite(), 3))
     if moment == "ask":
         strategy.ask()  # pending, and gets its row when the next trial is asked
     append, calls = GrowingCholesky.append, []
@@ -458,246 +539,207 @@ def test_ctrl_c_never_leaves_a_strategy_half_changed(domain, moment, monkeypatch
     monkeypatch.setattr(GrowingCholesky, "append", interrupted_append)
     pending = 2 if moment == "ask" else 1
     result = quiet(strategy, f, 5, executor=lambda: pool, max_pending=pending)
-    assert result.interrupted
-    assert calls[0] == 4
-    twin = make(domain(), initial=data(domain(), 3))
+    assert result.interrupted and calls[0] == 4
+    twin = make(finite(), initial=data(finite(), 3))
     twin.replay(strategy.events)
     assert snapshot(strategy) == snapshot(twin)
     assert sorted(quiet(strategy, f, 5).ids) == list(range(5))
 
 
-# --- executors ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("minimize", [False, True])
+def test_a_callback_sees_each_trial_once_it_was_told(minimize):
+    strategy, seen, infos = make(finite()), [], []
+
+    def callback(trial, value):
+        assert len(strategy.history.values) == len(seen) + 1
+        seen.append((trial.id, trial.x.tolist(), value))
+        infos.append(trial.info.get("mean"))
+        trial.x.zero_()  # it has one of its own
+
+    objective = cost if minimize else f
+    result = quiet(strategy, objective, 4, minimize=minimize, callback=callback)
+    told = zip(result.ids, result.X.tolist(), result.Y.tolist(), strict=True)
+    assert seen == list(told) and result.stopped_by is None
+    sign = -1 if minimize else 1
+    means = [trial.info["mean"] for trial in strategy.history.trials]
+    assert infos == [0.0 + sign * mean for mean in means]
 
 
-class Counted:
-    """`f`, and the most calls that were under way at once."""
-
-    def __init__(self, seconds=0.003):
-        self.seconds, self.now, self.most, self.lock = seconds, 0, 0, threading.Lock()
-
-    def __call__(self, x):
-        with self.lock:
-            self.now += 1
-            self.most = max(self.most, self.now)
-        time.sleep(self.seconds)
-        with self.lock:
-            self.now -= 1
-        return f(x)
+def test_the_value_of_a_trial_that_was_given_up_is_nan_for_the_callback():
+    seen = {}
+    with pytest.warns(TrialFailedWarning):
+        quiet(
+            RowsInTurn(finite()),
+            Flaky(2),
+            4,
+            failure_value=-9.0,
+            callback=lambda trial, value: seen.update({trial.id: value}),
+        )
+    assert [id for id, value in seen.items() if math.isnan(value)] == [2]
 
 
-@pytest.mark.parametrize("num_threads", [2, 8])
-def test_never_more_trials_under_way_than_allowed(num_threads):
-    # Long enough that trials are under way together, also where asking is slow.
-    strategy, counted = make(finite()), Counted(seconds=0.02)
-    with Threads(num_threads) as pool:
-        result = quiet(strategy, counted, 24, executor=pool, max_pending=4)
-        assert pool.submit(int).result() == 0  # the caller's pool stays open
-    assert sorted(result.ids) == list(range(24))
-    assert counted.most == min(num_threads, 4)
-    pending = most = 0
-    for event in strategy.events:
-        pending += 1 if isinstance(event, Asked) else -1
-        most = max(most, pending)
-    assert (most, pending) == (4, 0)
-    assert all(y == f(x) for x, y in zip(result.X, result.Y.tolist(), strict=True))
+@pytest.mark.parametrize("yes", [True, np.True_, np.array([True]), torch.tensor(True)], ids=repr)
+def test_true_ends_the_run_and_what_is_under_way_is_told(yes):
+    strategy, calls = make(finite()), []
+
+    def callback(trial, value):
+        calls.append(trial.id)
+        return yes if len(calls) == 4 else None
+
+    options = {"executor": partial(Threads, 3), "max_pending": 3}
+    result = quiet(strategy, f, 20, callback=callback, **options)
+    assert result.stopped_by == "callback" and not strategy.pending
+    assert sorted(calls) == sorted(result.ids) and 4 <= len(calls) <= 6
+    for other in (1, "stop", [True], np.array([True, True]), torch.ones(2), False):
+        assert len(quiet(RowsInTurn(finite()), f, 3, callback=lambda *_: other).ids) == 3  # noqa: B023
 
 
-def test_a_made_executor_is_shut_down():
-    made = []
+@pytest.mark.parametrize("raised", [OSError, KeyboardInterrupt])
+def test_what_a_callback_raises_ends_the_run_after_the_trial_was_told(raised):
+    strategy = RowsInTurn(finite())
 
-    def executor():
-        made.append(Threads(2))
-        return made[-1]
+    def callback(trial, value):
+        if trial.id == 3:
+            raise raised
 
-    quiet(make(finite()), f, 6, executor=executor, max_pending=2)
-    (pool,) = made
-    with pytest.raises(RuntimeError, match="after shutdown"):
-        pool.submit(int)
-
-
-def test_values_that_come_together_are_told_in_the_order_of_asking():
-    class Together(ByHand):
-        def submit(self, fn, /, *args, **kwargs):
-            future = super().submit(fn, *args, **kwargs)
-            if len(self.futures) % 4 == 0:
-                for done, fn, args in reversed(self.futures[-4:]):
-                    done.set_result(fn(*args))
-            return future
-
-    result = quiet(make(finite()), f, 12, executor=Together(), max_pending=4)
-    # The first of a batch ends as soon as the whole batch is out, and all with it.
-    assert result.ids == list(range(12))
+    if raised is OSError:
+        with pytest.raises(OSError, match=r"^$"):
+            quiet(strategy, f, 6, callback=callback)
+    else:
+        assert quiet(strategy, f, 6, callback=callback).interrupted
+    assert list(strategy.history.values) == [0, 1, 2, 3] and not strategy.pending
 
 
-class Breaks(ByHand):
-    """Takes three trials; then its workers die: one value had come, two are lost."""
-
-    def submit(self, fn, /, *args, **kwargs):
-        future = super().submit(fn, *args, **kwargs)
-        if len(self.futures) == 3:
-            for broken, _, _ in (self.futures[0], self.futures[2]):
-                broken.set_exception(BrokenExecutor("died"))
-            done, fn, args = self.futures[1]
-            done.set_result(fn(*args))
-        return future
+@pytest.fixture
+def seconds(monkeypatch):
+    """Seconds that pass as a test says."""
+    now = SimpleNamespace(seconds=100.0)
+    now.monotonic = lambda: now.seconds
+    now.sleep = lambda seconds: setattr(now, "seconds", now.seconds + seconds)
+    for module in (stopping, questions):
+        monkeypatch.setattr(module, "time", now)
+    return now
 
 
-def test_values_that_had_come_survive_the_death_of_a_pool():
-    calls, made = [], []
+def test_nothing_is_asked_after_the_time_limit(seconds):
+    strategy = RowsInTurn(finite())
 
     def objective(x):
-        calls.append(x.tolist())
+        seconds.seconds += 4
         return f(x)
 
-    def executor():
-        made.append(Threads(1) if made else Breaks())
-        return made[-1]
-
-    strategy = make(finite())
-    result = quiet(strategy, objective, 3, executor=executor, max_pending=3, max_retries=1)
-    assert len(made) == 2  # replaced once, though two trials were lost
-    assert result.ids == [1, 0, 2]
-    assert len(calls) == 3  # and the one that had come was not evaluated again
-    assert result.failures == []
+    result = quiet(strategy, objective, 9, time_limit=10)
+    assert (result.ids, result.stopped_by, result.seconds) == ([0, 1, 2], "time_limit", 12)
+    assert not strategy.pending
+    assert quiet(strategy, objective, 4, time_limit=1).stopped_by is None  # it was the last one
+    strategy.ask(3)
+    result = quiet(strategy, objective, 7, time_limit=1)
+    assert strategy.pending == [5, 6] and result.stopped_by == "time_limit"
 
 
-def test_a_pool_found_dead_when_a_trial_is_handed_to_it():
-    class Dead(ByHand):
-        """Dies with one trial under way; what was under way fails later than the next submit."""
+def test_others_are_not_waited_for_after_the_time_limit(tmp_path, seconds):
+    path, inner = tmp_path / "lab.db", []
 
-        def submit(self, fn, /, *args, **kwargs):
-            if self.futures:
-                self.futures[0][0].set_exception(BrokenExecutor("died"))
-                raise BrokenExecutor("dead")
-            return super().submit(fn, *args, **kwargs)
+    def objective(x):
+        if not inner:  # this trial is under way, and the next round waits for it
+            inner.append(None)
+            study = bx.Study(path, InRounds(finite()))
+            inner[0] = quiet(study, f, 9, time_limit=30)
+        return f(x)
 
-    made, counted = [], Counted()
-
-    def executor():
-        made.append(Threads(4) if made else Dead())
-        return made[-1]
-
-    result = quiet(make(finite()), counted, 6, executor=executor, max_pending=2, max_retries=1)
-    assert len(made) == 2
-    assert counted.most <= 2
-    assert sorted(result.ids) == list(range(6))
-
-
-def spawning(num_workers):
-    return ProcessPoolExecutor(num_workers, mp_context=multiprocessing.get_context("spawn"))
-
-
-def test_a_pool_of_processes_is_made_again_when_a_worker_dies(tmp_path):
-    made = []
-
-    def executor():
-        made.append(spawning(1))
-        return made[-1]
-
-    strategy = make(finite())
-    objective = partial(first_worker_dies, str(tmp_path / "flag"))
-    result = quiet(strategy, objective, 5, executor=executor, max_pending=2)
-    assert len(made) == 2
-    assert sorted(result.ids) == list(range(5))
-    assert result.failures == []
-    assert all(y == f(x) for x, y in zip(result.X, result.Y.tolist(), strict=True))
-    for pool in made:
-        with pytest.raises((BrokenExecutor, RuntimeError)):
-            pool.submit(int)
-
-
-def test_the_death_of_a_given_pool_ends_the_run_and_not_the_study(tmp_path):
-    strategy = make(finite())
-    objective = partial(first_worker_dies, str(tmp_path / "flag"))
-    with (
-        spawning(1) as pool,
-        pytest.raises(BrokenExecutor, match="pass a function that makes an executor"),
-    ):
-        quiet(strategy, objective, 5, executor=pool, max_pending=2)
-    assert strategy.pending == [0, 1]
-    assert strategy.history.values == {}
-    result = quiet(strategy, objective, 5)
-    assert result.ids == list(range(5))
-
-
-def test_a_point_that_kills_its_worker_takes_no_other_trial_with_it():
-    class Mortal(Executor):
-        """Dies of row 4, with everything that is under way."""
-
-        def __init__(self):
-            self.futures, self.dead, self.lock = [], False, threading.Lock()
-
-        def submit(self, fn, /, *args, **kwargs):
-            if self.dead:
-                raise BrokenExecutor("dead")
-            self.futures.append(Future())
-            threading.Timer(0.004, self.work, [self.futures[-1], fn, *args]).start()
-            return self.futures[-1]
-
-        def work(self, future, fn, x):
-            with self.lock:
-                if self.dead:
-                    return
-                if torch.equal(x, finite().points[4]):
-                    self.dead = True
-                    for lost in self.futures:
-                        if not lost.done():
-                            lost.set_exception(BrokenExecutor("died"))
-                else:
-                    future.set_result(fn(x))
-
-    made = []
-
-    def executor():
-        made.append(Mortal())
-        return made[-1]
-
-    strategy = RowsInTurn(finite())
-    with pytest.warns(TrialFailedWarning, match="trial 4 at .* failed 1 time "):
-        result = quiet(strategy, f, 12, executor=executor, max_pending=4)
-    assert [failure.id for failure in result.failures] == [4]
-    assert sorted(result.ids) == [i for i in range(12) if i != 4]
-    assert len(made) == 3  # it died of row 4 among others, then of row 4 alone
-
-
-def test_a_worker_that_always_dies_costs_its_trials_only():
-    class AlwaysDead(ByHand):
-        def submit(self, fn, /, *args, **kwargs):
-            future = super().submit(fn, *args, **kwargs)
-            future.set_exception(BrokenExecutor("died"))
-            return future
-
-    strategy = make(finite())
-    with pytest.warns(TrialFailedWarning, match="BrokenExecutor"):
-        result = quiet(strategy, f, 2, executor=AlwaysDead, max_retries=2)
-    assert [failure.id for failure in result.failures] == [0, 1]
-    assert result.ids == []
-    assert strategy.pending == []
-
-
-# --- progress -------------------------------------------------------------------------------------
-
-
-def test_the_progress_bar_shows_best_and_pending(capsys):
-    strategy = make(finite())
-    with Threads(4) as pool:
-        result = run(strategy, f, 12, executor=pool, max_pending=4)
-    shown = capsys.readouterr().err.replace("\r", "\n")
-    assert "12/12" in shown
-    assert f"best={result.best_value:.6g}, pending=0" in shown
-    assert "best=nan, pending=4" in shown  # also while nothing has come yet
-    counts = [int(n) for n in re.findall(r"(\d+)/12", shown)]
-    assert counts == sorted(counts)
+    quiet(bx.Study(path, InRounds(finite())), objective, 3)
+    assert (inner[0].ids, inner[0].stopped_by) == ([1, 2], "time_limit")
+    assert 30 <= inner[0].seconds < 31
 
 
 @pytest.mark.parametrize("minimize", [False, True])
-def test_the_progress_bar_counts_on_and_shows_the_sign_of_the_objective(capsys, minimize):
+def test_the_run_ends_once_a_value_is_good_enough(minimize, tmp_path):
+    objective, sign = (cost, -1) if minimize else (f, 1)
+    values = [f(x) for x in finite().points]
+    first = next(i for i, value in enumerate(values) if value > max(values[:3]))
+    strategy = RowsInTurn(finite())
+    options = {"minimize": minimize, "target": sign * values[first]}
+    for _ in range(2):  # and it is still good enough
+        result = quiet(strategy, objective, 50, **options)
+        assert len(result.ids) == first + 1 and result.stopped_by == "target"
+        assert result.best_value == options["target"]
+    study = bx.Study(tmp_path / "lab.db", RowsInTurn(finite()), minimize=minimize)
+    study.abandon(study.ask())
+    if study.strategy.refuses_attached is None:
+        study.attach(finite().points[3], sign * 7.0)
+        assert quiet(study, objective, 5, target=sign * 6.0).ids == [1]
+
+
+# --- optimize -------------------------------------------------------------------------------------
+
+PEAK = torch.tensor([12.0, 60.0], dtype=torch.float64)
+BOUNDS = [(0.0, 20.0), (20.0, 80.0)]
+optimize = partial(bx.optimize, progress=False)
+
+
+def hill(x):
+    return 5 - float(((x - PEAK) / torch.tensor([20.0, 60.0])).square().sum())
+
+
+def depth(x):
+    return -hill(x)
+
+
+def test_it_finds_the_top_from_bounds_alone():
+    result = optimize(hill, BOUNDS, 12)
+    assert_close(result.recommended_x, PEAK, rtol=0, atol=0.5)
+    assert result.recommended_mean == pytest.approx(5, abs=0.02)
+    assert result.best_value == max(result.Y.tolist()) == pytest.approx(hill(result.best_x))
+    assert len(result.X) == 12
+
+
+def test_a_cost_is_the_mirrored_study_and_initial_data_count():
+    points = bx.FiniteSet(bx.Box(BOUNDS).sample(60, 0))
+    X = points.points[:5]
+    up = torch.tensor([hill(x) for x in X], dtype=torch.float64)
+    numbers = {"num_initial": 2, "seed": 3}
+    ours = optimize(hill, points, 4, initial=(X, up), **numbers)
+    mirrored = optimize(depth, points, 4, initial=(X, -up), minimize=True, **numbers)
+    assert torch.equal(ours.X, mirrored.X) and torch.equal(ours.Y, -mirrored.Y)
+    assert torch.equal(ours.recommended_x, mirrored.recommended_x)
+    assert ours.recommended_mean == -mirrored.recommended_mean
+    assert ours.best_value == -mirrored.best_value == max(*up.tolist(), *ours.Y.tolist())
+    assert points.contains(ours.recommended_x).all()
+    ended = optimize(depth, points, 4, initial=(X, -up - 9), minimize=True, target=-12.0)
+    assert (ended.ids, ended.stopped_by) == ([], "target") and ended.best_value < -12.0
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_it_goes_on_from_a_strategy_and_from_a_study(minimize, tmp_path):
+    of, points = depth if minimize else hill, bx.FiniteSet(bx.Box(BOUNDS).sample(60, 0))
+    whole = optimize(of, points, 6, num_initial=4, minimize=minimize)
+    begun = optimize(of, points, 5, num_initial=4, minimize=minimize).strategy
+    made = bx.algorithms.integrated_ei(points, num_initial=4)
+    study = bx.Study(tmp_path / "lab.db", made, minimize=minimize)
+    optimize(of, study, 5)
+    for given in (begun, study):
+        result = optimize(of, given, 6)
+        assert torch.equal(result.X, whole.X)
+        assert torch.equal(result.recommended_x, whole.recommended_x)
+        assert result.recommended_mean == whole.recommended_mean
+        assert result.best_value == whole.best_value
+        with pytest.raises(ValueError, match="seed must be None"):
+            optimize(of, given, 7, seed=1)
+
+
+def test_what_is_recommended_of_nothing_and_of_a_strategy_that_recommends_nothing():
+    def fails(x):
+        raise RuntimeError("no signal")
+
+    with pytest.warns(TrialFailedWarning):
+        result = optimize(fails, BOUNDS, 2)
+    assert result.recommended_x is result.recommended_mean is result.best_x is None
     strategy = make(finite())
-    run(strategy, f, 3, minimize=minimize, progress=False)
-    assert capsys.readouterr().err == ""
-    result = run(strategy, f, 6, minimize=minimize)
-    shown = capsys.readouterr().err
-    assert "3/6" in shown
-    assert "0/6" not in shown
-    assert f"best={result.best_value:.6g}, pending=0" in shown
-    assert result.best_value == (min if minimize else max)(result.Y.tolist())
+    result = optimize(cost, strategy, 4, minimize=True)
+    assert torch.equal(result.recommended_x, strategy.best()[0])
+    assert result.recommended_mean == -strategy.best()[1]
+    for wrong in ([[0.0, 20.0], [20.0, 20.0]], "unit cube", [(0, 1, 2)]):
+        with pytest.raises(ValueError, match="domain"):
+            optimize(hill, wrong, 3)
+    with pytest.raises(ValueError, match="domain"):
+        optimize(hill, contextual(), 3)

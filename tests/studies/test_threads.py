@@ -1,4 +1,5 @@
-"""How many threads of torch an ask has, and that they come back."""
+"""How many threads of torch an ask has, that they come back, and that asks do not wait for each
+other."""
 
 import signal
 import threading
@@ -11,10 +12,12 @@ import torch
 import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext import run
+from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies import threads
 from botorch_ext.studies.threads import in_worker_thread, is_small, threads_for
 from tests.objectives import f
 from tests.strategies.sessions import RowsInTurn, box, data, finite, make, plain
+from tests.studies.kept import BOX
 
 
 @pytest.fixture(autouse=True)
@@ -40,51 +43,108 @@ class Counts(RowsInTurn):
         self.absorbed.append(torch.get_num_threads())
 
 
-def test_small_asks_have_one_thread_and_objectives_all():
-    strategy, evaluated = Counts(finite()), []
+# --- asks at once ---------------------------------------------------------------------------------
 
-    def objective(x):
-        evaluated.append(torch.get_num_threads())
-        return f(x)
 
-    run(strategy, objective, 5, progress=False)
-    assert strategy.asked == [1] * 5
-    assert strategy.absorbed == [1] * 10
-    assert evaluated == [3] * 5
+class Meets(RandomSearch):
+    """Decides together with another strategy, or not at all."""
+
+    together = threading.Barrier(2)
+
+    def _decide(self, choices):
+        Meets.together.wait(timeout=60)
+        return super()._decide(choices)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_asks_of_two_strategies_in_two_threads_overlap(kept, tmp_path):
+    def ask(name):
+        torch.set_num_threads(3)  # of this thread
+        if kept:
+            trial = bx.Study(tmp_path / f"{name}.db", Meets(BOX)).ask()
+        else:
+            trial = run(Meets(BOX), lambda x: 0.5, 1, progress=False).strategy.history.trials[0]
+        return trial.id, torch.get_num_threads()
+
+    Meets.together.reset()
+    with ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(ask, name) for name in "ab"]
+        assert [future.result() for future in futures] == [(0, 3), (0, 3)]
     assert torch.get_num_threads() == 3
 
 
-def test_workers_that_are_threads_keep_theirs():
+def test_two_asks_at_once_do_not_take_each_others_threads():
+    inside, seen = threading.Barrier(2), []
+
+    def ask(number, out):
+        torch.set_num_threads(number)  # of this thread
+        with threads_for(make(finite())):
+            inside.wait(60)
+            seen.append(torch.get_num_threads())
+            inside.wait(60)
+            if out:
+                inside.wait(60)  # the other one has ended
+                seen.append(torch.get_num_threads())
+        if not out:
+            inside.wait(60)
+        return torch.get_num_threads()
+
+    with ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(ask, 2, True), pool.submit(ask, 3, False)]
+        assert [future.result() for future in futures] == [2, 3]
+    assert seen == [1, 1, 1]
+
+
+def test_a_thread_that_begins_beside_an_ask_has_the_usual_threads():
+    asked = threading.Event()
+
+    def ask():
+        with threads_for(make(finite())):
+            inner = torch.get_num_threads()
+        return inner, torch.get_num_threads()
+
+    def worker():
+        return in_worker_thread(torch.get_num_threads)
+
+    with threads_for(make(finite())):
+        for work, expected in ((ask, (1, 3)), (worker, 3)):
+            with ThreadPoolExecutor(1) as pool:
+                assert pool.submit(work).result(60) == expected
+                assert pool.submit(torch.get_num_threads).result(60) == 3
+    assert not asked.is_set() and torch.get_num_threads() == 3
+
+
+def test_they_come_back_whatever_happens():
+    strategy = make(finite())
+    with threads_for(strategy):
+        with threads_for(strategy):  # a strategy that asks another one
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 1 and threads.limits_threads()
+    assert torch.get_num_threads() == 3 and not threads.limits_threads()
+    with pytest.raises(KeyError), threads_for(strategy):
+        raise KeyError
+    assert torch.get_num_threads() == 3
+    threads_for(strategy).__enter__()  # an exception came before its block
+    threads.give_threads_back()
+    assert torch.get_num_threads() == 3 and not threads.limits_threads()
+
+
+# --- which asks -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_small_asks_have_one_thread_and_objectives_all(workers):
     strategy, evaluated = Counts(finite()), []
 
     def objective(x):
         evaluated.append(torch.get_num_threads())
         return f(x)
 
-    executor = partial(ThreadPoolExecutor, 2)
-    run(strategy, objective, 8, executor=executor, max_pending=2, progress=False)
-    assert strategy.asked == [1] * 8
-    assert evaluated == [3] * 8
-
-
-def test_a_worker_that_begins_beside_an_ask_has_its_threads_in_the_end():
-    with ThreadPoolExecutor(1) as pool:
-        with threads_for(make(finite())):
-            bare = pool.submit(torch.get_num_threads).result()
-        assert bare == pool.submit(torch.get_num_threads).result() == 1  # why it has to wait
-    with ThreadPoolExecutor(1) as pool:
-        with threads_for(make(finite())):
-            future = pool.submit(in_worker_thread, torch.get_num_threads)
-            with pytest.raises(TimeoutError):
-                future.result(0.05)
-        assert future.result() == 3
-
-
-def test_large_asks_keep_their_threads(monkeypatch):
-    monkeypatch.setattr(threads, "_SMALL", 4 * finite().num_points)
-    strategy = Counts(finite())
-    run(strategy, f, 8, progress=False)
-    assert strategy.asked == [1] * 5 + [3] * 3
+    executor = workers and partial(ThreadPoolExecutor, workers)
+    options = {"executor": executor, "max_pending": workers or 1, "progress": False}
+    run(strategy, objective, 5, **options)
+    assert strategy.asked == [1] * 5 and strategy.absorbed == [1] * 10 and evaluated == [3] * 5
+    assert torch.get_num_threads() == 3
 
 
 def test_each_event_of_a_study_has_as_many_as_when_it_happened(monkeypatch, tmp_path):
@@ -93,55 +153,38 @@ def test_each_event_of_a_study_has_as_many_as_when_it_happened(monkeypatch, tmp_
     study.ask(8)
     study.tell(0, 0.5)
     lived = study.strategy
-    assert lived.asked == [1] * 5 + [3] * 3
+    assert lived.asked == [1] * 5 + [3] * 3  # large asks keep their threads
     again = bx.Study(tmp_path / "lab.db", Counts(finite()))
     assert again.strategy.absorbed == lived.absorbed == [1] * 5 + [3] * 4
     study.correct(0, 0.25)
-    opened = bx.Study(tmp_path / "lab.db", Counts(finite()))
-    for corrected in (study, again, opened):
+    for corrected in (study, again, bx.Study(tmp_path / "lab.db", Counts(finite()))):
         assert corrected.strategy.absorbed == lived.absorbed
-
-
-def test_what_is_read_of_a_study_is_computed_with_the_threads_of_an_ask(tmp_path):
-    study = bx.Study(tmp_path / "lab.db", Counts(finite()))
-    study.tell(study.ask(), 0.5)
-    assert study._kept.read(lambda _: torch.get_num_threads()) == 1
+    small = bx.Study(tmp_path / "other.db", Counts(finite()))
+    assert small._kept.read(lambda _: torch.get_num_threads()) == 1
     assert torch.get_num_threads() == 3
 
 
-def test_they_come_back_whatever_happens():
-    strategy = make(finite())
-    with threads_for(strategy):
-        with threads_for(strategy):  # a strategy that asks another one
-            assert torch.get_num_threads() == 1
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == 3
-    with pytest.raises(KeyError), threads_for(strategy):
-        raise KeyError
-    assert torch.get_num_threads() == 3
+def test_what_is_small():
+    many = bx.FiniteSet(torch.linspace(0, 1, 200_000, dtype=torch.float64)[:, None])
+    assert is_small(make(finite()))
+    assert is_small(make(box(), initial=data(box(), 2048)))
+    assert not is_small(make(box(), initial=data(box(), 2049)))
+    zeros = many.points.new_zeros(21)
+    assert is_small(RowsInTurn(many, initial=(many.points[:20], zeros[:20])))
+    assert not is_small(RowsInTurn(many, initial=(many.points[:21], zeros)))
 
 
-def test_two_asks_at_once_do_not_take_each_others_threads():
-    first, second, inside = make(finite()), make(finite()), threading.Event()
-    seen = []
+def test_the_questions_are_those_of_asks_with_one_thread():
+    by_hand, strategy = make(finite(), num_initial=3), make(finite(), num_initial=3)
+    run(strategy, f, 6, progress=False)
+    torch.set_num_threads(1)
+    for _ in range(6):
+        trial = by_hand.ask()
+        by_hand.tell(trial.id, f(trial.x))
+    assert [plain(e) for e in strategy.events] == [plain(e) for e in by_hand.events]
 
-    def other():
-        torch.set_num_threads(3)  # of this thread
-        inside.wait()
-        with threads_for(second):
-            seen.append(torch.get_num_threads())
-        seen.append(torch.get_num_threads())
 
-    beside = threading.Thread(target=other)
-    beside.start()
-    with threads_for(first):
-        inside.set()
-        beside.join(0.05)
-        assert seen == []  # it waits
-        assert torch.get_num_threads() == 1
-    beside.join()
-    assert seen == [1, 3]
-    assert torch.get_num_threads() == 3
+# --- forks ----------------------------------------------------------------------------------------
 
 
 def _require_usable(expected):
@@ -151,6 +194,7 @@ def _require_usable(expected):
     assert torch.get_num_threads() == expected
 
 
+@pytest.mark.slow
 def test_a_process_that_is_forked_beside_an_ask_has_its_threads():
     inside, ended = threading.Event(), threading.Event()
 
@@ -168,6 +212,8 @@ def test_a_process_that_is_forked_beside_an_ask_has_its_threads():
         def in_the_child():
             signal.alarm(20)  # should nobody give the lock back
             _require_usable(3)
+            with ThreadPoolExecutor(1) as pool:
+                assert pool.submit(torch.get_num_threads).result() == 3
 
         wait_for(in_a_fork(in_the_child, None))
     finally:
@@ -176,30 +222,10 @@ def test_a_process_that_is_forked_beside_an_ask_has_its_threads():
     _require_usable(3)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_forked_within_an_ask_goes_on_in_it():
     with threads_for(make(finite())):
         wait_for(in_a_fork(lambda: _require_usable(1), None))
         assert torch.get_num_threads() == 1
     wait_for(in_a_fork(lambda: _require_usable(3), None))
     _require_usable(3)
-
-
-def test_what_is_small():
-    many = bx.FiniteSet(torch.linspace(0, 1, 200_000, dtype=torch.float64)[:, None])
-    assert is_small(make(finite()))
-    assert is_small(make(box(), initial=data(box(), 2048)))
-    assert not is_small(make(box(), initial=data(box(), 2049)))
-    zeros = many.points.new_zeros(21)
-    assert is_small(RowsInTurn(many, initial=(many.points[:20], zeros[:20])))
-    assert not is_small(RowsInTurn(many, initial=(many.points[:21], zeros)))
-
-
-@pytest.mark.parametrize("domain", [finite, box])
-def test_the_questions_are_those_of_asks_with_one_thread(domain):
-    by_hand, strategy = make(domain(), num_initial=3), make(domain(), num_initial=3)
-    run(strategy, f, 8, progress=False)
-    torch.set_num_threads(1)
-    for _ in range(8):
-        trial = by_hand.ask()
-        by_hand.tell(trial.id, f(trial.x))
-    assert [plain(e) for e in strategy.events] == [plain(e) for e in by_hand.events]

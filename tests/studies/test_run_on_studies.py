@@ -1,0 +1,550 @@
+"""`run` on a study: several runs at once, others that answer meanwhile, outages, and processes that
+are killed."""
+
+import os
+import signal
+import threading
+import time
+import warnings
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+import botorch_ext as bx
+from benchmarks.studies.forks import in_a_fork, wait_for
+from botorch_ext import run
+from botorch_ext.exceptions import (
+    ObjectiveError,
+    TrialFailedWarning,
+    UnreachableStudyError,
+    UntoldValueWarning,
+)
+from botorch_ext.strategies import Abandoned, Asked, Attached, RandomSearch, Told
+from botorch_ext.studies import questions, running_trials, target
+from botorch_ext.studies.journal import Journal
+from botorch_ext.studies.running_trials import Claims
+from tests.objectives import f
+from tests.strategies.sessions import InRounds, RowsInTurn, finite, make, plain
+from tests.studies.kept import at_random
+
+quiet = partial(run, progress=False)
+
+
+class Rows(RowsInTurn):
+    """Takes attached results too."""
+
+    def _info_of_attached(self, X, context):
+        return {"index": int(self.domain.index(X))}
+
+
+class Phased(InRounds):
+    refuses_attached = "it learns from its own points alone"
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.setattr(running_trials, "gettempdir", lambda: str(tmp_path))
+    return tmp_path / "lab.db"
+
+
+def opened(place, **more):
+    return bx.Study(place, Rows(finite()), **more)
+
+
+def in_rounds(place):
+    return bx.Study(place, InRounds(finite(), 4))
+
+
+def random(place, **more):
+    return bx.Study(place, at_random(), **more)
+
+
+def kinds(study, kind):
+    found = [event for event in study.events if isinstance(event, kind)]
+    return [event.trial.id if kind is Asked else event.id for event in found]
+
+
+def at_once(*calls):
+    """What calls return, each in a thread of its own."""
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result() for future in [pool.submit(call) for call in calls]]
+
+
+def broken(x):
+    raise OSError("no instrument here")
+
+
+# --- one run --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_a_study_is_run_as_its_strategy_is(place, minimize):
+    def objective(x):
+        return -f(x) if minimize else f(x)
+
+    def made():
+        return make(finite(), num_initial=2)
+
+    study, alone = bx.Study(place, made(), minimize=minimize), made()
+    kept, result = quiet(study, objective, 5), quiet(alone, f, 5)
+    assert [plain(event) for event in study.strategy.events] == [
+        plain(event) for event in alone.events
+    ]
+    assert kept.ids == result.ids and torch.equal(kept.X, result.X)
+    assert kept.Y.tolist() == [objective(x) for x in kept.X]
+    assert kept.best_value == (-1 if minimize else 1) * result.best_value
+    assert torch.equal(kept.best_x, result.best_x)
+    assert len(quiet(bx.Study(place, made()), objective, 6).ids) == 6  # a total
+    before = study.strategy
+    quiet(kept.strategy, f, 8)  # a copy
+    assert len(study.events) == len(before.events) == 12
+    with pytest.raises(ValueError, match=f"minimize must be that of the study, {minimize}"):
+        quiet(study, objective, 9, minimize=not minimize)
+
+
+def test_attached_results_are_none_of_the_trials_that_are_run(place, capsys):
+    study = opened(place)
+    study.attach(finite().points[5], 0.3)
+    quiet(study, f, 3)
+    study.attach(finite().points[2], 9.0)
+    result = run(opened(place), f, 6)
+    assert kinds(study, Asked) == kinds(study, Told) == [1, 2, 3, 5, 6, 7]
+    assert result.ids == list(range(8)) and result.best_value == 9.0
+    assert torch.equal(result.best_x, finite().points[2])
+    assert "6/6 " in capsys.readouterr().err  # the bar counts as the run does
+    assert quiet(opened(place), f, 6).ids == result.ids  # there is nothing left to do
+
+
+def test_the_context_of_a_trial_has_the_number_of_the_ask(place):
+    strategy = RandomSearch(bx.FiniteSet([[2.0], [3.0], [5.0]]), context_domain=1)
+    study = bx.Study(place, strategy)
+    study.attach([3.0], 0.5, context=[7.0])
+    result = quiet(study, lambda x, z: float(x + z), 3, contexts=[[0.5], [1.5], [2.5]])
+    assert result.contexts.tolist() == [[7.0], [0.5], [1.5], [2.5]]
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_trials_that_fail_are_abandoned_as_failed_or_told(place, minimize):
+    def fails_at(number, study):
+        def objective(x):
+            if len(study.strategy.history.trials) == number:
+                raise RuntimeError("broken")
+            return f(x)
+
+        return objective
+
+    study, other = (opened(place, name=name, minimize=minimize) for name in "ab")
+    with pytest.warns(TrialFailedWarning, match="trial 2"):
+        result = quiet(study, fails_at(3, study), 5)
+    assert [failure.id for failure in result.failures] == [2]
+    assert Abandoned(2, failed=True) in study.events
+    with pytest.warns(TrialFailedWarning, match="trial 0"):
+        result = quiet(other, fails_at(1, other), 3, failure_value=-9.0)
+    assert Told(0, -9.0) in other.events and result.Y[0] == -9.0
+    assert result.best_value == (min if minimize else max)(result.Y[1:].tolist())
+    with pytest.raises(ObjectiveError):
+        quiet(opened(place, name="c"), lambda x: None, 5)
+    assert opened(place, name="c").pending == [0]
+
+
+def test_what_someone_else_tells_meanwhile_stands(place):
+    study, other = opened(place), opened(place)
+
+    def objective(x):
+        trials = other.strategy.history.trials
+        if len(trials) == 3:
+            other.tell(2, 0.125)
+        if len(trials) == 5:
+            other.abandon(4)
+        if len(trials) == 6:
+            other.tell(5, 0.25)
+            raise RuntimeError("and it fails here")
+        return f(x)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = quiet(study, objective, 7)
+    found = [warning.category for warning in caught]
+    assert found == [UntoldValueWarning, UntoldValueWarning, TrialFailedWarning]
+    values = dict(zip(result.ids, result.Y.tolist(), strict=True))
+    assert sorted(values) == [0, 1, 2, 3, 5, 6] and (values[2], values[5]) == (0.125, 0.25)
+    assert study.pending == []
+
+
+# --- several runs ---------------------------------------------------------------------------------
+
+
+def test_a_run_leaves_alone_what_another_has_under_way(place):
+    begun, ended = threading.Event(), threading.Event()
+
+    def slow(x):
+        begun.set()
+        assert ended.wait(20)
+        return 0.25
+
+    def other():
+        try:
+            assert begun.wait(20)
+            return quiet(random(place), broken, 1)
+        finally:
+            ended.set()
+
+    result, nothing = at_once(lambda: quiet(random(place), slow, 1), other)
+    assert (nothing.failures, nothing.ids, result.Y.tolist()) == ([], [], [0.25])
+
+
+def test_a_run_that_was_interrupted_leaves_its_trials_to_others(place):
+    def interrupted(x):
+        raise KeyboardInterrupt
+
+    assert quiet(random(place), interrupted, 3).interrupted
+    assert random(place).pending == [0]
+    assert quiet(random(place), lambda x: 0.5, 3).ids == [0, 1, 2]
+
+
+def test_claims_of_two_runs(place, tmp_path, monkeypatch):
+    own, other, another = Claims("lab"), Claims("lab"), Claims("another lab")
+    assert own.take(3) and own.take(3) and another.take(3)
+    assert not other.take(3) and other.take(4)
+    own.give_back()
+    assert other.take(3) and not own.take(4)
+    other.give_back(3)
+    assert own.take(3) and not other.take(3)
+    for claims in (own, other, another):
+        claims.give_back()
+    assert not list(tmp_path.glob("botorch-ext-*"))
+    # A file that is deleted between its opening and its lock is another one than the next run has.
+    opened_file = running_trials._opened
+
+    def deleted_at_first(path):
+        monkeypatch.setattr(running_trials, "_opened", opened_file)
+        file = opened_file(path)
+        Path(path).unlink()
+        return file
+
+    monkeypatch.setattr(running_trials, "_opened", deleted_at_first)
+    assert own.take(5) and not other.take(5)
+    own.give_back()
+
+
+def test_runs_end_together_at_the_number_of_trials(place):
+    random(place)
+    at_once(*[lambda: quiet(random(place), lambda x: 1.0, 12)] * 4)
+    assert random(place).report()["num_asked"] == 12
+
+
+@pytest.mark.parametrize("kind", ["function", "iterator"])
+def test_each_trial_has_the_context_of_its_step(place, kind):
+    def contextual():
+        domain = bx.FiniteSet([[2.0], [3.0], [5.0]])
+        return bx.Study(place, RandomSearch(domain, context_domain=1))
+
+    contextual()
+    number, given = 12, [iter([[100.0 * own + step] for step in range(12)]) for own in range(3)]
+
+    def one(own):
+        contexts = (lambda step: [float(step)]) if kind == "function" else given[own]
+        return quiet(contextual(), lambda x, z: float(z), number, contexts=contexts)
+
+    at_once(*[partial(one, own) for own in range(3)])
+    seen = [float(trial.context) for trial in contextual().strategy.history.trials]
+    assert len(seen) == number
+    if kind == "function":
+        assert seen == [float(step) for step in range(number)]
+    for own in range(3 if kind == "iterator" else 0):  # nothing that it gave is left out
+        of_own = [value for value in seen if value // 100 == own]
+        assert of_own == [100.0 * own + step for step in range(len(of_own))]
+
+
+def test_runs_wait_for_each_other(place):
+    in_rounds(place)
+    results = at_once(*[lambda: quiet(in_rounds(place), f, 8)] * 2)
+    assert all(result.failures == [] for result in results)
+    assert in_rounds(place).pending == [] and in_rounds(place).report()["num_told"] == 8
+
+
+def test_what_nobody_answers_is_taken_over_in_the_end(place, monkeypatch):
+    monkeypatch.setattr(questions, "_LEAST_WAIT", 0.1)
+    monkeypatch.setattr(questions, "_PAUSE", 0.05)
+    study, other, seen = in_rounds(place), in_rounds(place), []
+
+    def objective(x):
+        if not seen:  # somebody asks for all that there is, and dies
+            while len(other.pending) < 4:
+                other.ask()
+        seen.append(x.tolist())
+        return f(x)
+
+    assert sorted(quiet(study, objective, 8).ids) == list(range(8)) and len(seen) == 8
+
+
+def test_what_comes_while_a_run_waits_is_not_evaluated_again(place, monkeypatch):
+    monkeypatch.setattr(questions, "_PAUSE", 0.05)
+    study, other, seen, threads = in_rounds(place), in_rounds(place), [], []
+
+    def objective(x):
+        if not seen:
+            ids = [other.ask().id for _ in range(3)]
+            threads.append(threading.Timer(0.2, lambda: [other.tell(id, 0.5) for id in ids]))
+            threads[0].start()
+        seen.append(x.tolist())
+        return f(x)
+
+    assert sorted(quiet(study, objective, 8).ids) == list(range(8))
+    threads[0].join()
+    assert len(seen) == 5
+
+
+# --- values that come late ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def on_other_machines(monkeypatch):
+    """Runs that do not see what each has under way."""
+    monkeypatch.setattr(Claims, "take", lambda self, id: True)
+
+
+def late(study, other, answer):
+    """A run with one trial, whose value comes after somebody else's answer."""
+
+    def objective(x):
+        answer(other)
+        return 0.25
+
+    return quiet(study, objective, 1)
+
+
+def fails(study):
+    with pytest.warns(TrialFailedWarning):
+        quiet(study, broken, 1)
+    assert study.events[-1] == Abandoned(0, failed=True)
+
+
+@pytest.mark.usefixtures("on_other_machines")
+@pytest.mark.parametrize("minimize", [False, True])
+def test_the_value_of_a_trial_that_fails_elsewhere_is_attached(place, minimize):
+    result = late(random(place, minimize=minimize), random(place), fails)
+    attached = random(place).events[-1]
+    assert isinstance(attached, Attached) and attached.value == 0.25
+    assert torch.equal(attached.trial.x, random(place).strategy.history.trials[0].x)
+    assert result.Y.tolist() == [0.25] and result.best_value == 0.25
+
+    def attaches_and_abandons(study):
+        study.attach(study.strategy.history.trials[0].x, 0.25)
+        study.abandon(0, failed=True)
+
+    late(random(place, name="b"), random(place, name="b"), attaches_and_abandons)
+    found = [type(event) for event in random(place, name="b").events]
+    assert found == [Asked, Attached, Abandoned, Attached]  # beside an older result like it
+
+
+@pytest.mark.usefixtures("on_other_machines")
+@pytest.mark.parametrize(
+    ("make", "answer", "reason"),
+    [
+        (at_random, lambda study: study.abandon(0), "it was abandoned"),
+        (at_random, lambda study: study.tell(0, 7.0), "it was told 7.0"),
+        (lambda: Phased(finite(), 4), fails, "it was abandoned"),
+    ],
+    ids=["given up by a person", "told by a person", "a method that takes no attached results"],
+)
+def test_a_value_that_cannot_be_used_is_shown(place, make, answer, reason):
+    study, other = (bx.Study(place, make()) for _ in range(2))
+    with pytest.warns(UntoldValueWarning, match=f"value 0.25 of trial 0 at .*: {reason} meanwhile"):
+        late(study, other, answer)
+    same = random(place, name="same")
+    late(same, random(place, name="same"), lambda study: study.tell(0, 0.25))
+    assert len(same.events) == 2  # the same value twice is told once
+
+
+# --- outages --------------------------------------------------------------------------------------
+
+
+class AtOnce(Executor):
+    """Evaluates when it is submitted: all that is under way has come."""
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        try:
+            future.set_result(fn(*args))
+        except Exception as error:  # noqa: BLE001 - as executors do
+            future.set_exception(error)
+        return future
+
+
+@pytest.fixture
+def outage(monkeypatch):
+    """While it is set no database answers."""
+    away = threading.Event()
+    for name in ("reading", "writing"):
+        usual = getattr(Journal, name)
+
+        @contextmanager
+        def use(self, usual=usual):
+            if away.is_set():
+                raise UnreachableStudyError("away")
+            with usual(self) as connection:
+                yield connection
+
+        monkeypatch.setattr(Journal, name, use)
+    return away
+
+
+@pytest.mark.parametrize("progress", [False, True])
+def test_a_run_waits_for_a_study_that_comes_back(place, outage, progress):
+    calls, back = [], threading.Timer(0.3, outage.clear)
+
+    def objective(x):
+        calls.append(x)
+        if len(calls) == 4:
+            outage.set()
+            back.start()
+        return 0.5
+
+    options = {"executor": partial(ThreadPoolExecutor, 2), "max_pending": 2}
+    result = run(random(place), objective, 8, progress=progress, **options)
+    back.join()
+    assert sorted(result.ids) == list(range(8)) and len(calls) == 8
+
+
+def test_values_that_cannot_be_told_are_shown(place, outage, monkeypatch):
+    monkeypatch.setattr(target, "_PATIENCE", 0.1)
+    study, calls = random(place), []
+
+    def objective(x):
+        calls.append(x)
+        if len(calls) == 4:
+            outage.set()
+        return float(len(calls))
+
+    with (
+        pytest.warns(UntoldValueWarning) as caught,
+        pytest.raises(UnreachableStudyError, match="away"),
+    ):
+        quiet(study, objective, 12, executor=AtOnce(), max_pending=4)
+    outage.clear()
+    assert study.pending == [0, 1, 2, 3]
+    for id in range(4):
+        assert f"{id + 1.0} for trial {id} at " in str(caught[0].message)
+
+
+def test_a_warning_that_is_made_an_error_loses_no_value(place):
+    study, calls = random(place), []
+
+    def objective(x):
+        calls.append(x)
+        return broken(x) if len(calls) == 3 else 0.5
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(TrialFailedWarning):
+            quiet(study, objective, 20, executor=AtOnce(), max_pending=8)
+    assert (study.report()["num_told"], study.report()["failed"], study.pending) == (7, [2], [])
+
+
+# --- processes that are killed --------------------------------------------------------------------
+
+
+def killed_in(place, call, workers):
+    """How a process ends that is killed in the given call of its objective."""
+
+    def work():
+        calls = []
+
+        def objective(x):
+            calls.append(x)
+            if len(calls) == call:
+                time.sleep(0.05)  # so that what the other workers have is told
+                os.kill(os.getpid(), signal.SIGKILL)
+            if len(calls) > call:
+                time.sleep(60)  # under way when it dies
+            return f(x)
+
+        executor = None if workers == 1 else partial(ThreadPoolExecutor, workers)
+        quiet(opened(place), objective, 12, executor=executor, max_pending=workers)
+
+    return os.waitpid(in_a_fork(work), 0)[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 3])
+def test_what_was_under_way_is_evaluated_again_and_what_was_told_is_not(place, workers):
+    assert killed_in(place, 6, workers) == signal.SIGKILL
+    assert killed_in(place, 3, workers) == signal.SIGKILL
+    study = opened(place)
+    told, pending = kinds(study, Told), study.pending
+    assert 1 <= len(pending) <= workers
+    seen = []
+
+    def objective(x):
+        seen.append(x.tolist())
+        return f(x)
+
+    assert sorted(quiet(study, objective, 12).ids) == list(range(12))
+    assert len(seen) == 12 - len(told)
+    trials = study.strategy.history.trials
+    assert seen[: len(pending)] == [trials[id].x.tolist() for id in pending]
+    assert kinds(study, Told)[: len(told)] == told
+    assert sorted(kinds(study, Told)) == sorted(kinds(study, Asked)) == list(range(12))
+
+
+@pytest.mark.slow
+def test_a_claim_ends_with_its_process_whatever_becomes_of_its_children(place, tmp_path):
+    reader, writer = os.pipe()
+
+    def work():
+        kept = Claims("lab")
+        assert kept.take(3)
+        child = in_a_fork(lambda: time.sleep(30))
+        os.write(writer, child.to_bytes(8, "little"))
+        time.sleep(30)
+
+    process = in_a_fork(work)
+    grandchild = int.from_bytes(os.read(reader, 8), "little")
+    try:
+        assert not Claims("lab").take(3)
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+        os.kill(grandchild, 0)  # it lives
+        own = Claims("lab")
+        assert own.take(3)
+        own.give_back(3)
+    finally:
+        os.kill(grandchild, signal.SIGKILL)
+        os.close(reader)
+        os.close(writer)
+    assert not list(tmp_path.glob("*-3"))
+
+
+@pytest.mark.slow
+def test_only_what_a_dead_process_had_is_evaluated_twice(place, tmp_path):
+    random(place)
+    number, workers = 24, 2
+
+    def work(own):
+        def objective(x):
+            with (tmp_path / f"{own}.txt").open("a") as seen:
+                seen.write(f"{x.tolist()}\n")
+            time.sleep(0.05)
+            return 0.5
+
+        pool = partial(ThreadPoolExecutor, workers)
+        quiet(random(place), objective, number, executor=pool, max_pending=workers)
+
+    first, second = [in_a_fork(partial(work, own)) for own in range(2)]
+    while not (tmp_path / "0.txt").exists() or len((tmp_path / "0.txt").read_text()) < 200:
+        time.sleep(0.01)
+    os.kill(first, signal.SIGKILL)
+    os.waitpid(first, 0)
+    third = in_a_fork(partial(work, 2))
+    wait_for(second)
+    wait_for(third)
+    study = random(place)
+    assert study.pending == [] and len(study.events) == 2 * number
+    seen = [(tmp_path / f"{own}.txt").read_text().splitlines() for own in range(3)]
+    assert len(set().union(*seen)) == number and sum(map(len, seen)) <= number + workers
+    assert len(set(seen[1]) & set(seen[2])) == 0
