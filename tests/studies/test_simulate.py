@@ -383,7 +383,7 @@ TASKS = ContextSpace(dim=1, tasks=((0, 3),))
         ({"delay": -2}, "delay must be None, a whole number .*got -2"),
         ({"delay": 1.5}, "delay must be .*got 1.5"),
         ({"delay": stats.norm(5.0, 1.0)}, "delay must have a support not below 0"),
-        ({"problem": contextual(Box([[1.0], [2.0]]), 0.0)}, "problem must have .* dimension 2"),
+        ({"problem": rkhs(Box([[1.0], [2.0]]))}, "problem must have .* dimension 2"),
         ({"problem": rkhs(dtype=torch.float32)}, "problem must be torch.float64 .*float32"),
         ({"contexts": None}, "contexts must be given for a problem with contexts, got None"),
         ({"contexts": Z[:11]}, "contexts must have 12 entries, one for each step.* 11"),
