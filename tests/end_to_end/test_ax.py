@@ -8,12 +8,15 @@ from botorch_ext.acquisition import EnlargedUpperConfidenceBound
 pytest.importorskip("ax")
 
 # Ax and what it imports warn about themselves; our own warnings stay errors.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore",
-    "error::botorch_ext.exceptions.BotorchExtWarning",
-    # With so little noise in the fit an eps of .05 is much.
-    "ignore::botorch_ext.exceptions.EnlargementWarning",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings(
+        "ignore",
+        "error::botorch_ext.exceptions.BotorchExtWarning",
+        # With so little noise in the fit an eps of .05 is much.
+        "ignore::botorch_ext.exceptions.EnlargementWarning",
+    ),
+]
 
 
 def objective(x, y):

@@ -654,6 +654,9 @@ def test_a_large_space_that_the_command_line_began_is_asked(tmp_path, capsys):
 # --- files of earlier versions --------------------------------------------------------------------
 
 
+QUICK = ("gp_ucb_float32", "regret_balancing", "contextwise", "random")
+
+
 def written(folder, name, tmp_path):
     """A copy of a file that an earlier version wrote, and the events that it must have."""
     path = tmp_path / f"{name}.sqlite"
@@ -669,7 +672,10 @@ def opened(path, name):
 
 @pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
 @pytest.mark.parametrize("folder", ["0.2.0", "359dab4"])
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in METHODS],
+)
 def test_a_file_of_an_earlier_version_opens_and_goes_on(tmp_path, name, folder):
     path, expected = written(folder, name, tmp_path)
     study = opened(path, name)

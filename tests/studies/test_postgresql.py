@@ -23,7 +23,6 @@ from benchmarks.studies.postgresql import PASSWORD
 from botorch_ext.command_line import main
 from botorch_ext.exceptions import (
     AnotherStrategyError,
-    BrokenStudyError,
     StudyError,
     UnreachableStudyError,
 )
@@ -131,17 +130,6 @@ def test_two_studies_of_one_server_do_not_wait_for_each_other(server):
     two = bx.Study(server.url(), at_random(), name="nor this one")
     with one._journal.writing():
         assert two.ask().id == 0
-
-
-def test_changed_events_are_noticed(server):
-    study = bx.Study(server.url(), at_random(), name="changed")
-    for trial in study.ask(3):
-        study.tell(trial.id, 0.5)
-    with study._journal.writing() as connection:
-        change = "UPDATE botorch_ext_events SET at = at + 1 WHERE number = 2 AND study = "
-        connection.exec_driver_sql(change + str(study._journal.id))
-    with pytest.raises(BrokenStudyError, match="event 2 of study 'changed'"):
-        bx.Study(server.url(), at_random(), name="changed")
 
 
 @contextmanager

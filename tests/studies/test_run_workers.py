@@ -139,8 +139,7 @@ def test_a_made_executor_is_shut_down_with_what_it_understands(options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", [False, True], ids=["instance", "factory"])
-def test_ctrl_c_while_threads_work(made):
+def test_ctrl_c_while_threads_work():
     strategy, release = make(finite()), threading.Event()
     pool = Threads(3)
 
@@ -159,8 +158,7 @@ def test_ctrl_c_while_threads_work(made):
     interrupt.done = False
     handler = signal.getsignal(signal.SIGINT)
     started = time.perf_counter()
-    executor = (lambda: pool) if made else pool
-    result = quiet(strategy, objective, 9, executor=executor, max_pending=3)
+    result = quiet(strategy, objective, 9, executor=pool, max_pending=3)
     assert time.perf_counter() - started < 5  # it did not wait for the workers
     assert result.interrupted
     assert signal.getsignal(signal.SIGINT) is handler
@@ -544,14 +542,12 @@ def dask_client(folder, processes, workers):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", [False, True], ids=["instance", "factory"])
-def test_dask_in_threads(tmp_path, made):
+def test_dask_in_threads(tmp_path):
     strategy = make(finite())
     objective = partial(first_call_fails, str(tmp_path / "flag"))
     with dask_client(tmp_path, processes=False, workers=1) as client:
-        executor = partial(client.get_executor, pure=False)
-        given = executor if made else executor()
-        result = quiet(strategy, objective, 10, executor=given, max_pending=3, max_retries=1)
+        executor = client.get_executor(pure=False)
+        result = quiet(strategy, objective, 10, executor=executor, max_pending=3, max_retries=1)
         assert client.submit(int).result() == 0  # the caller's client stays open
     assert (tmp_path / "flag").exists()
     assert sorted(result.ids) == list(range(10))
