@@ -33,11 +33,12 @@ def _state(folder):
     return [(file.name, file.read_bytes(), file.stat().st_mtime_ns) for file in files]
 
 
-def _all_commands(path, output):
-    for command in (*COMMANDS, ["report", "-o", str(output)]):
+def _all_commands(path, output, *options):
+    for command in (*COMMANDS, ["report", *options, "-o", str(output)]):
         assert main([command[0], str(path), *command[1:]]) == 0
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_nothing_is_written(path, clock, capsys, tmp_path_factory):
     def play():
         week(path, clock)
@@ -64,6 +65,7 @@ def test_a_log_of_a_process_that_was_killed_is_read(path, capsys, tmp_path_facto
     assert [copy.read_bytes(), Path(f"{copy}-wal").read_bytes()] == before
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_somebody_else_writes_meanwhile(path, clock, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(databases, "_LONGEST_WAIT", 0.1)
     week(path, clock)
@@ -71,7 +73,7 @@ def test_somebody_else_writes_meanwhile(path, clock, capsys, tmp_path, monkeypat
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("BEGIN EXCLUSIVE")
     connection.execute("UPDATE botorch_ext_studies SET name = 'half'")
-    _all_commands(path, tmp_path / "lab.html")
+    _all_commands(path, tmp_path / "lab.html", "--without-model")
     assert "study 'study'" in capsys.readouterr().out
     connection.execute("ROLLBACK")
     connection.close()
@@ -85,6 +87,7 @@ def test_a_file_that_may_only_be_read(clock, capsys):
     with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as output:
         path = Path(name) / "lab.db"
         wait_for(in_a_fork(lambda: week(path, clock)))
+        _all_commands(path, Path(output) / "first.html")  # imports what nobody may not read
         path.chmod(0o444)
         Path(name).chmod(0o555)
         Path(output).chmod(0o777)

@@ -52,7 +52,7 @@ class Meets(RandomSearch):
     together = threading.Barrier(2)
 
     def _decide(self, choices):
-        Meets.together.wait(timeout=60)
+        Meets.together.wait(timeout=20)
         return super()._decide(choices)
 
 
@@ -79,14 +79,14 @@ def test_two_asks_at_once_do_not_take_each_others_threads():
     def ask(number, out):
         torch.set_num_threads(number)  # of this thread
         with threads_for(make(finite())):
-            inside.wait(60)
+            inside.wait(20)
             seen.append(torch.get_num_threads())
-            inside.wait(60)
+            inside.wait(20)
             if out:
-                inside.wait(60)  # the other one has ended
+                inside.wait(20)  # the other one has ended
                 seen.append(torch.get_num_threads())
         if not out:
-            inside.wait(60)
+            inside.wait(20)
         return torch.get_num_threads()
 
     with ThreadPoolExecutor(2) as pool:
@@ -104,11 +104,10 @@ def test_a_thread_that_begins_beside_an_ask_has_the_usual_threads():
     def worker():
         return in_worker_thread(torch.get_num_threads)
 
-    with threads_for(make(finite())):
-        for work, expected in ((ask, (1, 3)), (worker, 3)):
-            with ThreadPoolExecutor(1) as pool:
-                assert pool.submit(work).result(60) == expected
-                assert pool.submit(torch.get_num_threads).result(60) == 3
+    for work, expected in ((ask, (1, 3)), (worker, 3)):
+        with ThreadPoolExecutor(1) as pool, threads_for(make(finite())):
+            assert pool.submit(work).result(20) == expected
+            assert pool.submit(torch.get_num_threads).result(20) == 3
     assert torch.get_num_threads() == 3
 
 
