@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from botorch_ext import host
 from botorch_ext.studies.translations import FLOAT64
 
 # A larger tensor is described by its shape and digest only: in the records of Ax and Optuna, and in
@@ -115,7 +116,7 @@ class _Numbers:
             return self.known
         dtypes = {torch.float64, getattr(torch, self.dtype.removeprefix("torch."), None)}
         tensors = [
-            torch.tensor(self.values, dtype=dtype)
+            host.tensor(self.values, dtype=dtype)
             for dtype in dtypes
             if isinstance(dtype, torch.dtype)
         ]
