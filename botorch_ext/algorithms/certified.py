@@ -11,7 +11,7 @@ from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.strategies.fixed_design.certified import CertifiedElimination, Free
 from botorch_ext.strategies.fixed_design.certified_rounds import Buy
 from botorch_ext.strategies.fixed_design.progress import Schedule
-from botorch_ext.widths import FixedDesign, FixedDesignNet, SelfNormalized, Width
+from botorch_ext.widths import FixedDesign, FixedDesignNet, SelfNormalized, Width, as_width
 
 
 @checked_names
@@ -124,6 +124,8 @@ def certified_bucb(
             return FixedDesign(*numbers, domain.num_points, num_rounds), told
         return FixedDesignNet.on_box(*numbers, num_rounds, domain, kernel), told
 
+    if width is not None:
+        width = as_width(width)
     given = None if width is None else (width, width)
     block_width, told_width = published_width(
         "certified_bucb", published, given, rkhs_bound, noise_std, delta
