@@ -68,7 +68,7 @@ class TestAcquisitionFunctions(BotorchTestCase):
     def test_several_outputs_need_a_transform(self):
         for case in CASES.values():
             model = trained_gp(outputs=2)
-            with pytest.raises((UnsupportedError, ValueError), match="posterior.transform"):
+            with pytest.raises((UnsupportedError, ValueError), match=r"posterior.transform"):
                 made(case, model)
             with pytest.raises(UnsupportedError, match="only support PosteriorTransforms"):
                 made(case, trained_gp(), posterior_transform=IdentityMCObjective())
