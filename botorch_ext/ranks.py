@@ -1,8 +1,54 @@
-"""The positions of the highest values, in an order that is the same on all devices."""
+"""The positions of the highest values, by a rule that is the same on all devices and processors.
+
+Processors round differently, so values that are equal by symmetry differ in their last digits.
+"""
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
+
+# Values that differ by at most this share of the highest one are equal up to rounding.
+_ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-5}
+
+
+def rounding_of(dtype: torch.dtype) -> float:
+    """The share of the highest value by which equal values may differ, since they are rounded."""
+    return _ROUNDING.get(dtype, 1e-3)
+
+
+def first_highest(values: Tensor, error: Tensor | float = 0.0) -> Tensor:
+    """The position of the highest value along the last dimension; of values that are equal up to
+    rounding, the first.
+
+    Args:
+        values: Values, ``... x n``.
+        error: The rounding error of a value, besides its share of the highest value.
+
+    Returns:
+        The positions, ``... x 1``.
+    """
+    return are_highest(values, error).view(torch.uint8).argmax(dim=-1, keepdim=True)
+
+
+def are_highest(values: Tensor, error: Tensor | float = 0.0) -> Tensor:
+    """Whether values are equal to the highest one along the last dimension, up to rounding; the
+    arguments are those of `first_highest`."""
+    top = values.amax(dim=-1, keepdim=True)
+    return values >= top - (top.abs() * rounding_of(values.dtype) + error)
+
+
+def reach(values: Tensor, threshold: Tensor | float) -> Tensor:
+    """Whether values are at least a threshold, up to rounding.
+
+    Args:
+        values: Values, ``n``.
+        threshold: The threshold.
+
+    Returns:
+        A mask, ``n``.
+    """
+    return values >= threshold - rounding_of(values.dtype) * values.abs().max()
 
 
 def highest_first(values: Tensor, num: int | None = None, dim: int = -1) -> Tensor:
@@ -21,3 +67,21 @@ def highest_first(values: Tensor, num: int | None = None, dim: int = -1) -> Tens
     """
     order = values.argsort(dim=dim, descending=True, stable=True)
     return order if num is None else order.narrow(dim, 0, min(num, values.shape[dim]))
+
+
+def among_highest(values: Tensor, num: int) -> Tensor:
+    """Whether values are among the ``num`` highest; of values that are equal up to rounding, the
+    first ones are.
+
+    Args:
+        values: Values, ``n``.
+        num: The number of values, from 1 to ``n``.
+
+    Returns:
+        A mask of the ``n`` values, true for ``num`` of them.
+    """
+    error = rounding_of(values.dtype) * values.abs().max()
+    last = values.topk(num).values[-1]
+    above = values > last + error
+    tied = ~above & (values >= last - error)
+    return above | (tied & (tied.cumsum(dim=0) <= num - above.sum()))

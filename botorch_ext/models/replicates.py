@@ -10,6 +10,7 @@ from torch import Tensor
 from botorch_ext.models.cholesky import GrowingCholesky, least_pivot
 from botorch_ext.models.conditioning import condition
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.ranks import first_highest
 from botorch_ext.state import shallow
 
 # The most new rows of a design that are kept apart from the covariance of all candidates.
@@ -123,6 +124,10 @@ class RepeatedDesign:
     @property
     def dim(self) -> int:
         return self.candidates.shape[-1]
+
+    def least_known(self) -> Tensor:
+        """The row of the candidate with the largest variance, the first of equal ones, ``(1,)``."""
+        return first_highest(self.variance, self._least_pivots.max())
 
     def information_gain(self) -> Tensor:
         """The information gain of all evaluations, 1/2 log det(I + K / lambda), ``*batch``."""

@@ -24,7 +24,7 @@ from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.conditioning import condition
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.triangular import solve_triangular
-from botorch_ext.ranks import highest_first
+from botorch_ext.ranks import are_highest, highest_first
 from botorch_ext.regions.constraints import inverse_factor
 from botorch_ext.regions.region import Region
 from botorch_ext.search.objectives import FunctionObjective
@@ -158,10 +158,11 @@ def plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int | None) ->
     else:
         ranks = host.randperm(len(Z), generator=torch.Generator().manual_seed(seed)).to(Z.device)
     floor = least_pivot(kernel.diagonal(Z))
+    error = floor.max()
     indices = ranks.new_empty(q)
     chosen = Z.new_empty(q)
     for i, n in enumerate(range(model.num_observations, len(V))):
-        index, value = _highest(variance, ranks[own], shard)
+        index, value = _highest(variance, ranks[own], error, shard)
         indices[i], chosen[i] = index[0], value[0]
         pivot = torch.maximum(chosen[i].clamp_min(0) + model.noise_variance, floor[index][0])
         column = V[:n].index_select(1, index) if shard is None else shard.columns(V[:n], index)
@@ -170,16 +171,19 @@ def plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int | None) ->
     return Plan(domain.points[indices], std, model.noise_variance, indices)
 
 
-def _highest(variance: Tensor, ranks: Tensor, shard: Shard | None) -> tuple[Tensor, Tensor]:
-    """The row of the largest variance and that variance, ``(1,)`` each; of equal ones the row of
-    the highest rank."""
-    index = torch.where(variance == variance.max(), ranks, -1).argmax(dim=0, keepdim=True)
+def _highest(
+    variance: Tensor, ranks: Tensor, error: Tensor, shard: Shard | None
+) -> tuple[Tensor, Tensor]:
+    """The row of the largest variance and that variance, ``(1,)`` each; of variances that are equal
+    up to their rounding error, the row of the highest rank."""
+    highest = are_highest(variance, error)
+    index = torch.where(highest, ranks, -1).argmax(dim=0, keepdim=True)
     if shard is None:
         return index, variance[index]
     places = [ranks[index], index + shard.start]
     best = torch.cat([variance[index].double(), *(place.double() for place in places)])
     values, ranks, rows = shard.gathered(best).unbind(-1)
-    top, _ = _highest(values, ranks, None)
+    top, _ = _highest(values, ranks, error, None)
     return rows[top].long(), values[top].to(variance)
 
 

@@ -15,7 +15,7 @@ from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.ranks import highest_first
+from botorch_ext.ranks import first_highest, highest_first
 from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.search.box import ConfidenceBound, maximize_bound
 from botorch_ext.search.objectives import lowest_for_others, on_unit_cube
@@ -224,20 +224,19 @@ def best_pair(
     contenders: list[int] | Tensor | None = None,
     probabilities: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """The row of the first candidate with the highest of ``m x N`` bounds, and the position of its
-    model (None if there is one model), ``(1,)`` each. Arguments are those of `best_in_box`."""
+    """The row of the first candidate with the highest of ``m x N`` bounds, up to rounding, and the
+    position of its model (None if there is one model), ``(1,)`` each. Arguments are those of
+    `best_in_box`."""
     if probabilities is not None:
-        row = (probabilities @ bounds).argmax(dim=0, keepdim=True)
-        return row, probabilities.argmax(dim=0, keepdim=True)
+        return first_highest(probabilities @ bounds), first_highest(probabilities)
     if len(bounds) == 1:
-        return bounds.argmax(dim=1), None
+        return first_highest(bounds[0]), None
     if isinstance(contenders, Tensor):
         bounds, contenders = bounds.masked_fill(~contenders.unsqueeze(-1), -math.inf), None
     elif contenders is not None:
         bounds = members_of(bounds, contenders)
-    highest, which = bounds.max(dim=0)
-    row = highest.argmax(dim=0, keepdim=True)
-    position = which[row]
+    row = first_highest(bounds.amax(dim=0))
+    position = first_highest(bounds.index_select(1, row)[:, 0])
     return row, position if contenders is None else position.new_tensor(contenders)[position]
 
 

@@ -31,7 +31,7 @@ from botorch_ext.predictions.importance import Importance, sobol_indices
 from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.predictions.predictions import LEVELS, Predictions
 from botorch_ext.predictions.recommendation import Recommendation, recommendation
-from botorch_ext.ranks import highest_first
+from botorch_ext.ranks import first_highest, highest_first
 from botorch_ext.state import Immutable, Log, shallow
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.constructor_arguments import Arguments, recorded
@@ -469,7 +469,7 @@ class Strategy(NotedWarnings):
         if not bool(inside.any()):
             raise NoObservationsError("best needs at least one evaluated point, got none")
         mean = self.evaluated_means() if context is None else self.means_at(X)
-        top = int(mean.masked_fill(~inside, -math.inf).argmax())
+        top = int(first_highest(mean.masked_fill(~inside, -math.inf)))
         return X[top, : self.domain.dim].clone(), float(mean[top])
 
     def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:

@@ -7,12 +7,19 @@ with the library.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 ALPHA, BETA, PURSE, FOLLOW_UP, MAX_FOLLOW_UPS, OVERRIDE, M = 0.03, 0.1, 0.3, 1.0, 20, 1.5, 7
+
+
+def first_highest(rows: list[int], value: Callable[[int], float]) -> int:
+    """The first of the rows with the highest value, up to rounding: 1e-9 of the value."""
+    top = max(value(row) for row in rows)
+    return next(row for row in rows if value(row) >= top - 1e-9 * abs(top))
 
 
 @dataclass
@@ -175,7 +182,7 @@ class Insured:
             left = [x for x in X if float(U[i][x]) >= low] or X
             there = [x for x in there if x in left] or left
         plain = index(0)
-        x0 = max(there, key=lambda x: float(plain[x]))
+        x0 = first_highest(there, plain.tolist().__getitem__)
         if i > 0 and self.average(x0)[1]:
             played = [x for x in X if self.average(x)[1]]
             if self.restricted:
@@ -187,7 +194,7 @@ class Insured:
                 return average - step / math.sqrt(count)
 
             if played:
-                q = max(played, key=sure)
+                q = first_highest(played, sure)
                 average, count = self.average(x0)
                 if sure(q) > average + step / math.sqrt(count):
                     x0 = q
@@ -229,7 +236,7 @@ class Insured:
             least = max(float(L[j][x]) for x in X)
             where = [x for x in X if float(U[j][x]) >= least] or X
             wide = index(j)
-            x = max(where, key=lambda x: float(wide[x]))
+            x = first_highest(where, wide.tolist().__getitem__)
             if x == x0 or (i == 0 and float(U[0][x]) >= low):
                 continue
             cost = max(top - float(L[i][x]), 0.0)
@@ -259,7 +266,7 @@ class Insured:
             ]
             if where:
                 wide = index(j)
-                x = max(where, key=lambda x: float(wide[x]))
+                x = first_highest(where, wide.tolist().__getitem__)
                 cost = max(top - float(L[i][x]), 0.0)
                 self.small[j] += cost
                 self.suspect = [j, x, 0, 0]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from botorch_ext.ranks import first_highest
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.adaptive.ledger import Choice, Ledger, Suspect, Terms
 
@@ -67,13 +68,14 @@ class Insurance(Immutable):
     def decide(self, sight: Sight, ledger: Ledger, t: int) -> tuple[Choice, list[int]]:
         """The choice of step t, and the rows whose bounds decided it."""
         terms, i = self.terms, ledger.level
-        (top, highest), (low, surest) = sight.upper[i].max(dim=0), sight.lower[i].max(dim=0)
+        top, low = sight.upper[i].max(), sight.lower[i].max()
         x0 = self._exploited(sight, i, low)
         first = max(i, 1)
         # The best point of each level among those that the level has not excluded.
         upper, lower, wide = (a[first:] for a in (sight.upper, sight.lower, sight.wide))
-        best = _among(upper >= lower.amax(dim=-1, keepdim=True), wide).argmax(dim=-1)
-        at = torch.cat([x0.view(1), best, highest.view(1), surest.view(1)])
+        best = first_highest(_among(upper >= lower.amax(dim=-1, keepdim=True), wide))[:, 0]
+        bounds = first_highest(torch.stack([sight.upper[i], sight.lower[i]]))[:, 0]
+        at = torch.cat([x0.view(1), best, bounds])
         lost = (top - sight.lower[i]).clamp_min(0)
         numbers = [at.to(top), lost[at], sight.upper[0][best], low.view(1)]
         read = torch.cat(numbers + self._of_suspect(sight, i, lost)).tolist()  # the host waits
@@ -145,11 +147,11 @@ class Insurance(Immutable):
             allowed = _or_all(sight.upper[i] >= low)
         index = _among(allowed, index)
         if not i:
-            return index.argmax()
+            return first_highest(index)[0]
         index = _among(allowed & (sight.average_upper >= sight.average_lower.max()), index)
-        x0, step = index.argmax(), self.terms.override * self.noise_std
+        x0, step = first_highest(index)[0], self.terms.override * self.noise_std
         surely = sight.confident(-step).masked_fill(~allowed, -math.inf)
-        q = surely.argmax()
+        q = first_highest(surely)[0]
         known = sight.counts[x0] > 0
         return torch.where(known & (surely[q] > sight.confident(step)[x0]), q, x0)
 
@@ -162,7 +164,7 @@ class Insurance(Immutable):
         lost = (top - sight.lower[ledger.level]).clamp_min(0)
         may = (lost <= left) & (sight.upper[ledger.level] < low)
         may = may & (sight.upper[first:] > top)  # (levels, n)
-        best = sight.wide[first:].masked_fill(~may, -math.inf).argmax(dim=-1)
+        best = first_highest(sight.wide[first:].masked_fill(~may, -math.inf))[:, 0]
         read = torch.cat([may.any(dim=-1).to(top), best.to(top), lost[best]]).tolist()
         m = len(best)
         for j in sorted(range(first, first + m), key=lambda j: ledger.small[j]):

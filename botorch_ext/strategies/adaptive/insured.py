@@ -15,6 +15,7 @@ from botorch_ext.domains.contexts import with_context
 from botorch_ext.domains.points import checked_rows
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.ranks import first_highest
 from botorch_ext.search.models import best_in_box, proposals
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds
@@ -315,7 +316,7 @@ class InsuredStrategy(BoundsStrategy):
         else:
             mean, std = (values[:, 0] for values in moments(known.models, at.unsqueeze(0)))
         index = mean + known.widths * std + known.offsets
-        return int(index.masked_fill(~playing, -math.inf).argmax())
+        return int(first_highest(index.masked_fill(~playing, -math.inf)))
 
     def _wide(self, known: Bounds) -> Tensor:
         """The widths of the index of each model, enlarged for each level, ``m x M``."""

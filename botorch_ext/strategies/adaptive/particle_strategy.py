@@ -23,7 +23,7 @@ from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.hyperparameters.particles import Cloud, Particles, telling
 from botorch_ext.predictions.mixture import GPMixture
-from botorch_ext.ranks import highest_first
+from botorch_ext.ranks import first_highest, highest_first
 from botorch_ext.search.box import maximize_on_box
 from botorch_ext.search.objectives import evaluate
 from botorch_ext.search.particles import AverageMean
@@ -256,7 +256,7 @@ class ParticleStrategy(Strategy):
             some = evaluate(objective(ensemble.thinned(_FEW_MODELS)), points)
             rows = highest_first(some, _MOST_POINTS)
         values = evaluate(objective(ensemble), points if rows is None else points[rows])
-        top = values.argmax()
+        top = first_highest(values)[0]
         row = int(top if rows is None else rows[top])
         return points[row].clone(), row, values[top]
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from botorch_ext.domains import Domain
 from botorch_ext.domains.shards import Shard
 from botorch_ext.models.finite_models import FiniteCandidates
+from botorch_ext.ranks import rounding_of
 from botorch_ext.robust.box_balls import BoxBalls
 from botorch_ext.robust.own_bounds import OwnBounds
 from botorch_ext.robust.perturbations import FiniteBalls
@@ -100,7 +101,8 @@ class Search(Immutable, ABC):
 
 class Highest(Search):
     """Chooses the point and the model with the highest upper bound, or the point with the highest
-    average of the upper bounds. On a finite set the first of several such points is chosen."""
+    average of the upper bounds. On a finite set the first of several such points is chosen; bounds
+    that differ by 1e-9 of their size or less count as equal."""
 
     takes_shards = True
     takes_spaces = True
@@ -229,5 +231,7 @@ def _read_highest(
     checksums = [read[3] for read in everybodys]
     if max(checksums) - min(checksums) > 1e-6 * max(map(abs, checksums)):
         raise RuntimeError("the processes of a ShardedSet must ask and be told the same")
-    row, model, _, _, *rest = max(everybodys, key=lambda read: read[2])
+    top = max(read[2] for read in everybodys)
+    least = top - rounding_of(numbers[0].dtype) * abs(top)
+    row, model, _, _, *rest = next(read for read in everybodys if read[2] >= least)
     return int(row), int(model), *rest

@@ -15,6 +15,7 @@ from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.ranks import first_highest
 from botorch_ext.robust.box_balls import Norm
 from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
@@ -140,7 +141,7 @@ class StableStrategy(BoundsStrategy):
         rows = self._rows.for_means()
         at = self.domain.index(X) if isinstance(self.domain, FiniteSet) else X
         values = self.search.worst_of_means(rows.posterior, self._likeliest(rows), at)
-        top = int(values.argmax())
+        top = int(first_highest(values))
         return X[top].clone(), float(values[top])
 
     def report(self) -> dict[str, Any]:

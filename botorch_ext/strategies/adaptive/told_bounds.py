@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.models.finite_models import FiniteCandidates
+from botorch_ext.ranks import first_highest
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.bounds import Models
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
@@ -163,7 +164,7 @@ class ToldBounds(State):
         """The dict about a refuted level: the point where the bounds contradict each other most."""
         lower = torch.maximum(bounds.lower[model, level], bounds.average_lower)
         upper = torch.minimum(bounds.upper[model, level], bounds.average_upper)
-        row = int((lower - upper).argmax())
+        row = int(first_highest(lower - upper))
         return {
             "level": level,
             "point": self.watched.X[row].tolist(),

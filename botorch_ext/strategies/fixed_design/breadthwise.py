@@ -51,7 +51,8 @@ class BreadthwiseExploration(Strategy):
     cells of a level are then those that the right values keep, and those that were asked.
 
     A cell of level h is kept if mean + width * std + V_h reaches the largest mean - width * std,
-    where V_h = B C_k r_h^xi and r_h is the half-diagonal of a cell in lengthscales.
+    where V_h = B C_k r_h^xi and r_h is the half-diagonal of a cell in lengthscales. Numbers that
+    differ by 1e-9 of their size or less count as equal; of equal centers the first is evaluated.
 
     ``info`` of a trial has the keys
 
@@ -190,7 +191,7 @@ class BreadthwiseExploration(Strategy):
         if opening is not None and opening.crowded is not None:
             level.put_off(design.num_observations)
         for ahead in range(1, num_trials):
-            design.add(int(design.variance.argmax()))
+            design.add(int(design.least_known()))
             if self._rule.is_known(level, design, t + ahead):
                 return ahead
         return num_trials
@@ -205,7 +206,7 @@ class BreadthwiseExploration(Strategy):
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         level, design, opening = self._at(len(self.history.trials) + 1)
-        top = design.variance.argmax(dim=0, keepdim=True)
+        top = design.least_known()
         row, cell = torch.cat([top, level.codes[top]]).tolist()
         info: dict[str, Any] = {
             "level": level.depth,

@@ -11,6 +11,7 @@ from torch import Tensor
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.ranks import first_highest, reach
 from botorch_ext.regions.region import Region
 from botorch_ext.search.box import ConfidenceBound, affordable_points, maximize_bound
 from botorch_ext.search.screening import near_points
@@ -105,9 +106,8 @@ class CertifiedSet(SetSurvivors):
 
     def cut(self, survivors: Tensor, bounds: Bounds, X: Tensor, seed: int) -> Cut:
         upper, lower = self._bounds(survivors, bounds)
-        value, top = lower.max(dim=0)
-        argmax = self.candidates[survivors[top]].tolist()
-        return self._cut(survivors, upper, lower, float(value), argmax)
+        argmax = self.candidates[survivors[first_highest(lower)[0]]].tolist()
+        return self._cut(survivors, upper, lower, float(lower.max()), argmax)
 
     def recut(self, survivors: Tensor, bounds: Bounds, X: Tensor, record: dict[str, Any]) -> Cut:
         upper, lower = self._bounds(survivors, bounds)
@@ -117,7 +117,7 @@ class CertifiedSet(SetSurvivors):
     def _cut(
         self, survivors: Tensor, upper: Tensor, lower: Tensor, threshold: float, argmax: list[float]
     ) -> Cut:
-        kept = upper >= threshold
+        kept = reach(upper, threshold)
         left = survivors[kept]
         if not len(left):
             raise ValueError(f"threshold must leave points, got {threshold}")
@@ -142,7 +142,7 @@ class CertifiedSet(SetSurvivors):
             values.index_select(0, *some) if some else values
             for values in (posterior.mean, posterior.variance)
         )
-        top = int((mean + width * variance.clamp_min(0).sqrt()).argmax())
+        top = int(first_highest(mean + width * variance.clamp_min(0).sqrt()))
         row = int(survivors[top])
         return self.candidates[row].clone(), {"index": row}
 

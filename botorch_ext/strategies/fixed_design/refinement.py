@@ -13,7 +13,7 @@ from botorch_ext.domains.cells import MAX_LEVEL, CellTree
 from botorch_ext.kernel_functions.smoothness import HolderConstants
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import RepeatedDesign
-from botorch_ext.ranks import highest_first
+from botorch_ext.ranks import among_highest, reach
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.fixed_design.level import Level, Refinement
 from botorch_ext.widths import Width
@@ -169,9 +169,7 @@ class RefinementRule(Immutable):
     ) -> Refinement:
         """The refinement that keeps the cells with the highest upper bounds, as many as allowed."""
         upper = level.mean + refinement.width * design.std
-        kept = torch.zeros_like(refinement.kept)
-        kept[highest_first(upper, self.max_cells // 2)] = True
-        return replace(refinement, kept=kept)
+        return replace(refinement, kept=among_highest(upper, self.max_cells // 2))
 
     def _are_too_many(self, children: int, level: Level) -> bool:
         """Whether a level is not refined since its kept cells have too many children."""
@@ -187,7 +185,7 @@ class RefinementRule(Immutable):
         w, offset = float(self.width(t, design)), float(self.width.offset(t, design))
         mean, half = level.mean, w * design.std + offset
         threshold = (mean - half).max()
-        kept = mean + half + level.slack - threshold >= 0
+        kept = reach(mean + half + level.slack, threshold)
         return Refinement(t, w, offset, float(threshold), kept)
 
 

@@ -15,6 +15,7 @@ from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.ranks import reach
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions
 from botorch_ext.strategies.adaptive.insured import InsuredStrategy
@@ -211,7 +212,7 @@ class SafeStrategy(InsuredStrategy):
         """The rows that the level has not excluded, and the largest regret that any of them can
         have."""
         upper, lower, _ = (values[look.level] for values in look.bounds.of(look.playing))
-        inside = upper >= lower.max()
+        inside = reach(upper, lower.max())
         inside = inside | ~inside.any()
         return inside.nonzero().flatten(), (upper.max() - lower[inside].min()).clamp_min(0)
 

@@ -13,6 +13,7 @@ from botorch_ext.checks import amount
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.ranks import first_highest, reach
 from botorch_ext.regions.planning import POPULATION_SIZE, plan, plan_in_region
 from botorch_ext.regions.population import Population
 from botorch_ext.regions.region import Region
@@ -135,9 +136,8 @@ class SetSurvivors(Immutable):
         half = w * posterior.std + offset
         lower = posterior.mean - half
         if known is None:
-            threshold, top = lower.max(dim=0)
-            known = float(threshold), candidates[top].tolist()
-        return (w, offset, *known), survivors[posterior.mean + half >= known[0]]
+            known = float(lower.max()), candidates[first_highest(lower)[0]].tolist()
+        return (w, offset, *known), survivors[reach(posterior.mean + half, known[0])]
 
 
 class BoxSurvivors(Immutable):
