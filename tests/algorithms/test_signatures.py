@@ -10,19 +10,16 @@ from botorch_ext import Box, CandidateModels, algorithms
 
 METHODS = algorithms.__all__
 BOX = Box([[2.0, -3.0], [5.0, -1.5]])
-# Of one method and not of another, which says so.
+# Of one method and not of another.
 FOREIGN = {
-    "minimum": ("gp_bucb", r", which gp_ucb\(\) takes; gp_bucb\(\) takes domain, kernel, "),
-    "inflate": ("gp_ucb_sdf", r", which gp_ucb\(\) takes; gp_ucb_sdf\(\) takes domain, "),
-    "context_domain": ("stable_opt", r", which gp_ucb\(\) takes; stable_opt\(\) takes"),
-    "noise_variance": (
-        "he_gp_ucb",
-        r", which gp_ucb\(\) takes; he_gp_ucb\(\) takes domain, models",
-    ),
-    "horizon": ("cgp_ucb", r", which regret_balancing\(\) takes; cgp_ucb\(\) takes domain, kernel"),
-    "misspecification": ("regret_balancing", r": did you mean 'misspecifications'\?"),
-    "beta": ("gp_ucb", r": its square root is the width, width=beta\*\*0.5$"),
-    "budget": ("gp_ucb", r"; gp_ucb\(\) takes domain, kernel, noise_variance, "),
+    "minimum": "gp_bucb",
+    "inflate": "gp_ucb_sdf",
+    "context_domain": "stable_opt",
+    "noise_variance": "he_gp_ucb",
+    "horizon": "cgp_ucb",
+    "misspecification": "regret_balancing",
+    "beta": "gp_ucb",
+    "budget": "gp_ucb",
 }
 
 
@@ -101,10 +98,9 @@ def test_a_misspelled_argument_is_refused_with_the_right_name(method):
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_an_argument_of_another_method_is_refused_as_such(name):
-    method, message = FOREIGN[name]
-    said = rf"^{method}\(\) got an unexpected keyword argument '{name}'{message}"
-    with pytest.raises(TypeError, match=said):
+def test_an_argument_of_another_method_is_refused(name):
+    method = FOREIGN[name]
+    with pytest.raises(TypeError, match=rf"^{method}\(\) got .* argument '{name}'"):
         getattr(algorithms, method)(*first_two(method), **{name: 0.1})
 
 
@@ -114,20 +110,12 @@ def needed(method):
     return [each.name for each in keywords if each.default is inspect.Parameter.empty]
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("initial", "its rounds start from the prior"),
-        ("num_initial", "its rounds start from the prior"),
-        ("pending", "it decides without what is pending"),
-    ],
-)
+@pytest.mark.parametrize("name", ["initial", "num_initial", "pending"])
 @pytest.mark.parametrize(
     "method", ["phased_uncertainty_sampling", "bpe", "bpe_delay", "breadthwise_exploration"]
 )
-def test_rounds_start_from_the_prior(method, name, why):
-    message = rf"^{method}\(\) got an unexpected keyword argument '{name}': {why}$"
-    with pytest.raises(TypeError, match=message):
+def test_rounds_start_from_the_prior(method, name):
+    with pytest.raises(TypeError, match=rf"^{method}\(\) got .* argument '{name}'"):
         getattr(algorithms, method)(*first_two(method), **{name: 3})
 
 
