@@ -19,7 +19,6 @@ from botorch_ext.exceptions import WaitingForObservations
 from botorch_ext.problems import RKHSFunction
 from botorch_ext.strategies import Abandoned, Asked, BreadthwiseExploration, Told
 from tests.oracles.breadthwise import Oracle
-from tests.strategies.sessions import plain
 
 NUS = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
 LINE = ((2.0, 5.0),)
@@ -126,21 +125,13 @@ def play(
     problem: RKHSFunction,
     seed: int,
     lost: float = 0.08,
-    reports: dict[int, Any] | None = None,
 ) -> list[Wait]:
-    """Asks lists of random sizes to the horizon, tells in any order, abandons a share.
-
-    ``reports`` gets the report after each number of events.
-    """
+    """Asks lists of random sizes to the horizon, tells in any order, abandons a share."""
     g = torch.Generator().manual_seed(seed)
     waits: list[Wait] = []
 
     def chance() -> float:
         return torch.rand((), generator=g).item()
-
-    def note() -> None:
-        if reports is not None:
-            reports[len(strategy.events)] = strategy.report()
 
     def answer(ids: list[int]) -> None:
         id = ids[int(chance() * len(ids))]
@@ -148,9 +139,7 @@ def play(
             strategy.abandon(id)
         else:
             observe(strategy, problem, [id])
-        note()
 
-    note()
     while left := strategy.horizon - len(strategy.history.trials):
         if strategy.pending and chance() < 0.6:
             answer(strategy.pending)
@@ -166,7 +155,6 @@ def play(
                 assert wait is not None and wait.available == 0
                 waits.append(wait)
             answer(wait.ids)
-        note()
     return waits
 
 
@@ -253,22 +241,3 @@ def _compare_cells(level: Any, oracle: Oracle) -> None:
     radius = cells[0].half_diagonal(oracle.root, oracle.units)
     assert level.half_diagonal == pytest.approx(radius, rel=1e-12)
     assert level.slack == pytest.approx(oracle.level.slack, rel=1e-12)
-
-
-# --- short sessions that drop cells ---------------------------------------------------------------
-
-HORIZON = 60
-LAMBDA = 0.01
-ON_LINE = Case("matern52", (0.9,), LINE, horizon=HORIZON, noise_variance=LAMBDA)
-ON_PLANE = Case("rbf", (2.9, 1.5), PLANE, horizon=HORIZON, noise_variance=LAMBDA)
-both = pytest.mark.parametrize("case", [ON_LINE, ON_PLANE], ids=["line", "plane"])
-
-
-def state(strategy):
-    levels = [
-        (level.codes.tolist(), level.counts.tolist(), level.mean.tolist(), level.std.tolist())
-        for level in strategy.levels
-    ]
-    kept = [None if level.kept is None else level.kept.tolist() for level in strategy.levels]
-    events = [plain(event) for event in strategy.events]
-    return events, strategy.report(), strategy.pending, levels, kept

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -24,32 +23,20 @@ KAPPA = math.sqrt(2)
 # it lost.
 CASES: dict[str, tuple[dict[str, Any], Any]] = {
     "at once": ({**SIXTH, "buy": "always"}, delays.Fixed(0)),
-    "useful at once": (SIXTH, delays.Fixed(0)),
     "useful": (SIXTH, delays.Poisson(5.0)),
-    "always": ({"width": 1.0, "buy": "always"}, delays.Poisson(5.0)),
     "late": ({"width": 1.0, "buy": "always"}, delays.Poisson(25.0)),
     "heavy": (
         {**SIXTH, "kappa": KAPPA, "buy": "always", "share": 0.25},
         delays.LogNormal(2.0, 1.5),
     ),
     "put off": ({"width": 0.5, "free_width": 2.0}, delays.Fixed(35)),
-    "put off, kappa": ({"width": 0.5, "free_width": 2.0, "kappa": KAPPA}, delays.Fixed(35)),
-    "all bought": ({"width": 1.0, "share": 1.0, "buy": "always"}, delays.Poisson(2.0)),
-    "published": (PUBLISHED, delays.Poisson(15.0)),
-    "published, always": ({**PUBLISHED, "buy": "always"}, delays.Poisson(15.0)),
     "published, small B": (
         {**PUBLISHED, "rkhs_bound": 0.4, "buy": "always", "free_width": 1.3},
         delays.Poisson(5.0),
     ),
     # f exceeds this bound, so that both bounds are clipped where they matter.
     "clipped": ({"width": 1.0, "rkhs_bound": 0.5, "buy": "always"}, delays.Poisson(5.0)),
-    "in any order": ({"width": 1.0, "buy": "always", "share": 0.25}, None),
     "in any order, kappa": ({"width": 1.5, "buy": "always", "kappa": KAPPA}, None),
-    "in any order, published": ({**PUBLISHED, "buy": "always"}, None),
-    "started": (
-        {"width": 0.7, "num_initial": 6, "initial": data(finite(), 5)},
-        delays.Poisson(9.0),
-    ),
     "started, published": (
         {**PUBLISHED, "num_initial": 6, "initial": data(finite(), 5)},
         delays.Poisson(9.0),
@@ -107,11 +94,3 @@ def followed(case: str) -> Certified:
     options, _ = CASES[case]
     oracle = Certified(numbers(**options))
     return follow(oracle, make(finite(), **options), played(case).events)
-
-
-def through(strategy: CertifiedElimination, look: Callable[[CertifiedElimination], None]) -> None:
-    """Looks at a strategy that makes the events of another one its own, after each of them."""
-    fresh = strategy.clone()
-    for event in strategy.events:
-        fresh.follow([event])
-        look(fresh)

@@ -1,81 +1,157 @@
-"""Breadthwise exploration as users see it; test_breadthwise_replay.py checks what it decides."""
+"""Breadthwise exploration against algorithm 1 of Shekhar and Javidi 2022, as corrected.
 
-import json
+Every history is replayed through the oracle, which shares no code with the library: what was
+evaluated, when a level was refined, what it waited for, and what was kept.
+"""
+
+import math
 from itertools import pairwise
 
 import pytest
 import torch
-from gpytorch.kernels import ScaleKernel
-from gpytorch.means import ConstantMean
+from gpytorch.kernels import RBFKernel
 from torch.testing import assert_close
 
-from botorch_ext import Box, algorithms, run
-from botorch_ext.exceptions import HorizonReached, HorizonWarning, KernelBoundWarning
-from botorch_ext.widths import Constant, Width
+from botorch_ext import Box, algorithms
+from botorch_ext.domains.cells import MAX_LEVEL
+from botorch_ext.exceptions import (
+    CellLimitWarning,
+    HorizonReached,
+    HorizonWarning,
+    KernelBoundWarning,
+    WaitingForObservations,
+)
+from botorch_ext.kernel_functions.smoothness import HolderConstants
+from botorch_ext.models.replicates import RepeatedDesign
+from botorch_ext.strategies import Asked
+from botorch_ext.widths import Width
 from tests.helpers import tolerance
 from tests.oracles.posterior import dense_posterior
 from tests.strategies.fixed_design.breadthwise_sessions import (
-    HORIZON,
-    LAMBDA,
-    ON_LINE,
-    both,
+    LINE,
+    PLANE,
+    Case,
     observe,
     play,
     play_promptly,
     points,
-    state,
+    replay,
 )
 
+TOL = tolerance(torch.float64)
+SMOOTH = Case("matern52", (0.9,), LINE)
+IN_PLANE = Case("rbf", (0.9, 0.5), PLANE)
+# Of which cells are dropped soon.
+SHORT = Case("matern52", (0.9,), LINE, horizon=60, noise_variance=0.01)
+CASES = [
+    Case("matern12", (0.9,), LINE),
+    Case("matern32", (0.9,), LINE),
+    SMOOTH,
+    Case("rbf", (0.9,), LINE),
+    Case("matern12", (2.9, 0.5), PLANE),
+    Case("matern32", (2.9, 0.5), PLANE),
+    IN_PLANE,
+]
 
-@both
-def test_the_report_is_plain_numbers(case):
+
+def dropped(strategy):
+    return sum(not bool(level.kept.all()) for level in strategy.levels[:-1])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind}-{len(case.ends)}")
+def test_every_decision_is_that_of_the_pseudo_code(case):
+    case = case.but(horizon=200)
     strategy = case.make()
-    assert strategy.report()["levels"][0]["num_evaluations"] == 0
-    play_promptly(strategy, case.problem(), HORIZON)
-    report = strategy.report()
-    assert json.loads(json.dumps(report)) == report
-    assert report["strategy"] == "BreadthwiseExploration"
-    assert report["num_told"] == report["horizon"] == HORIZON
-    width = {"name": "AnytimeFixedDesign", "rkhs_bound": 1.5, "noise_std": 0.02}
-    assert report["width"].items() >= width.items()
-    levels = report["levels"]
-    assert [level["level"] for level in levels] == list(range(len(levels)))
-    assert sum(level["num_evaluations"] for level in levels) == HORIZON
-    assert [level["refined"] for level in levels] == [True] * (len(levels) - 1) + [False]
-    for above, below in pairwise(levels):
-        assert below["num_cells"] == 2 * above["num_kept"]
-        assert below["volume"] <= above["volume"]
-        assert below["slack"] < above["slack"]
-    for level, summary in zip(strategy.levels, levels, strict=True):
-        assert summary["half_diagonal"] == level.half_diagonal
-        assert summary["volume"] == level.num_cells / 2**level.depth
+    play_promptly(strategy, case.problem(), 200)
+    assert replay(strategy, case.make_oracle()).num_asked == 200
+    assert dropped(strategy) >= 2
+    # What is asked does not depend on when results come, nor on their order.
+    batched = case.make()
+    play(batched, case.problem(), seed=5, lost=0.0)
+    assert torch.equal(points(strategy), points(batched))
 
 
-@both
-def test_best_is_the_best_posterior_mean_of_all_that_was_told(case):
+@pytest.mark.parametrize("case", [CASES[0], SMOOTH, IN_PLANE], ids=lambda case: case.kind)
+def test_histories_with_lost_and_reordered_observations(case):
+    case = case.but(horizon=160)
     strategy = case.make()
-    play(strategy, case.problem(), seed=4)
+    waits = play(strategy, case.problem(1), seed=11)
+    oracle = replay(strategy, case.make_oracle(), waits)
+    assert any(wait.available for wait in waits)
+    assert sum(len(level.evaluated) for level in oracle.levels) < oracle.num_asked  # some were lost
     values = strategy.history.values
-    assert 0 < len(values) < HORIZON
     X = points(strategy)[list(values)]
-    mean, _ = dense_posterior(case.kernel(), X, X.new_tensor(list(values.values())), X, LAMBDA)
-    x, value = strategy.best()
-    assert value == pytest.approx(mean.max().item(), rel=1e-7)
-    assert torch.equal(x, X[mean.argmax()])
+    y = X.new_tensor(list(values.values()))
+    mean, _ = dense_posterior(case.kernel(), X, y, X, case.noise_variance)
+    assert strategy.best()[1] == pytest.approx(mean.max().item(), rel=1e-7)
 
 
-def test_a_prior_mean_moves_everything_with_it():
-    # f + 7 with the prior mean 7 is f with none.
-    seven = ConstantMean().double().requires_grad_(False)
-    seven.constant.fill_(7.0)
-    plainly, shifted = ON_LINE.make(), ON_LINE.make(mean=seven)
-    problem = ON_LINE.problem()
-    for strategy, shift in ((plainly, 0.0), (shifted, 7.0)):
-        run(strategy, lambda x, shift=shift: problem(x) + shift, HORIZON, progress=False)
-    assert torch.equal(points(plainly), points(shifted))
-    for one, two in zip(plainly.levels[:-1], shifted.levels[:-1], strict=True):
-        assert one.threshold + 7 == pytest.approx(two.threshold, abs=1e-9)
-        assert torch.equal(one.kept, two.kept)
+UNITS = (math.sqrt(5 / 3) / 0.5, 1.0)  # of the box, for which C_k must be as large as this
+OPTIONS = {
+    "a kernel below 1": SMOOTH.but(outputscale=0.5),
+    "a column it does not look at": Case("matern32", (math.inf, 0.5), PLANE),
+    "constants in units of the box": Case(
+        "matern52",
+        (0.9, 0.5),
+        PLANE,
+        strategy={"holder": UNITS},
+        oracle={"holder": (*UNITS, (1.0, 1.0))},
+    ),
+    "constants with lengthscales": IN_PLANE.but(
+        strategy={"holder": HolderConstants(1.1, 0.8, (1.0, 0.4), 1.0)},
+        oracle={"holder": (1.1, 0.8, (1.0, 0.4))},
+    ),
+    "a constant width": SMOOTH.but(strategy={"width": 0.7}, oracle={"width": 0.7}),
+    "a small bound": SMOOTH.but(rkhs_bound=0.4, noise_variance=0.01),
+    "another delta": SMOOTH.but(delta=1e-6),
+    "noise unlike the ridge": Case("rbf", (0.9,), LINE, noise_std=0.2),
+    # One evaluation says far more than 1/sqrt(T), and f still moves by 3 within the box.
+    "little noise": SMOOTH.but(noise_variance=1e-6, noise_std=1e-3),
+    # 1/sqrt(T) = 0.22, V_3 = 0.40, V_4 = 0.20: the cells of level 4 are not refined.
+    "a short horizon": SMOOTH.but(horizon=20, strategy={"width": 2.0}, oracle={"width": 2.0}),
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_decision_with_other_options(option):
+    case = OPTIONS[option]
+    case = case.but(horizon=min(case.horizon, 100))
+    strategy = case.make()
+    waits = play(strategy, case.problem(), seed=3, lost=0.0 if case.horizon == 20 else 0.05)
+    replay(strategy, case.make_oracle(), waits)
+    assert len(strategy.levels) >= 4
+    if case.horizon == 20:
+        last = strategy.levels[-1]
+        assert 2.0 * float(last.std.max()) < last.slack < 20**-0.5 < strategy.levels[-2].slack
+
+
+def test_the_report_is_that_of_the_levels():
+    strategy = SHORT.make()
+    play_promptly(strategy, SHORT.problem(), 60)
+    levels = strategy.report()["levels"]
+    assert [level["level"] for level in levels] == list(range(len(levels)))
+    assert sum(level["num_evaluations"] for level in levels) == 60
+    assert [level["refined"] for level in levels] == [True] * (len(levels) - 1) + [False]
+    for own, level in zip(levels, strategy.levels, strict=True):
+        assert (own["slack"], own["half_diagonal"]) == (level.slack, level.half_diagonal)
+        assert own["volume"] == own["num_cells"] / 2 ** own["level"]
+    for above, below, level in zip(levels, levels[1:], strategy.levels, strict=False):
+        assert below["num_cells"] == 2 * above["num_kept"] == 2 * int(level.kept.sum())
+        assert above["step"] == strategy.levels[below["level"]].first + 1
+        assert (above["current_width"], above["threshold"]) == (level.width, level.threshold)
+        assert above["offset"] == 0
+
+
+def test_a_level_can_be_looked_at_while_trials_are_out():
+    strategy = SHORT.make()
+    strategy.ask(2)
+    strategy.tell(1, 0.4)
+    level = strategy.levels[-1]
+    assert (level.depth, level.first, level.num_evaluations) == (1, 0, 1)
+    y = torch.tensor([0.4], dtype=torch.float64)
+    mean, covariance = dense_posterior(SHORT.kernel(), points(strategy)[1:], y, level.centers, 0.01)
+    assert_close(level.mean, mean, **TOL)
+    assert_close(level.std, covariance.diagonal().sqrt(), **TOL)
 
 
 class Widening(Width):
@@ -89,86 +165,223 @@ class Widening(Width):
 
 
 def test_an_offset_widens_both_bounds():
-    strategy = ON_LINE.make(width=Widening())
-    play_promptly(strategy, ON_LINE.problem(), HORIZON)
+    strategy = SHORT.make(width=Widening())
+    play_promptly(strategy, SHORT.problem(), 60)
     assert len(strategy.levels) > 4
     for level, after in pairwise(strategy.levels):
         w = 0.5 + 0.01 * (after.first + 1)
-        lower = level.mean - w * level.std - 0.02
-        upper = level.mean + w * level.std + 0.02
+        lower, upper = level.mean - w * level.std - 0.02, level.mean + w * level.std + 0.02
         assert level.width == pytest.approx(w)
         assert level.threshold == pytest.approx(lower.max().item(), abs=1e-12)
         assert torch.equal(level.kept, upper + level.slack >= lower.max())
-        largest = w * level.std.max().item() + 0.02
-        assert largest < level.slack > HORIZON**-0.5
+        assert w * level.std.max().item() + 0.02 < level.slack
 
 
-def test_float32():
-    domain = Box([[2.0], [5.0]], dtype=torch.float32)
-    numbers = ON_LINE.numbers
-    k = ON_LINE.kernel()
-    strategy = algorithms.breadthwise_exploration(domain, k, **numbers)
-    problem = ON_LINE.problem()
-    run(strategy, lambda x: problem(x.double()), HORIZON, progress=False)
-    X = points(strategy)
-    assert X.dtype == strategy.levels[-1].mean.dtype == torch.float32
-    wide = algorithms.breadthwise_exploration(ON_LINE.box, k, **numbers)
-    run(wide, problem, HORIZON, progress=False)
-    assert [level.num_cells for level in wide.levels] == [
-        level.num_cells for level in strategy.levels
-    ]
-    fresh = algorithms.breadthwise_exploration(domain, k, **numbers)
-    fresh.replay(strategy.events)
-    assert fresh.report() == strategy.report()
+def test_a_prior_mean_moves_everything_with_it():
+    plainly, shifted = SHORT.make(), SHORT.make(mean=7.0)
+    for strategy, shift in ((plainly, 0.0), (shifted, 7.0)):
+        for _ in range(60):
+            trial = strategy.ask()
+            strategy.tell(trial.id, shift + math.sin(3 * float(trial.x)))
+    assert torch.equal(points(plainly), points(shifted))
+    for one, two in zip(plainly.levels[:-1], shifted.levels[:-1], strict=True):
+        assert one.threshold + 7 == pytest.approx(two.threshold, abs=1e-9)
 
 
-def test_a_constant_width_is_a_float():
-    one, two = ON_LINE.make(width=0.7), ON_LINE.make(width=Constant(0.7))
-    for strategy in (one, two):
-        play_promptly(strategy, ON_LINE.problem(), 30)
-    assert state(one) == state(two)
+# --- limits ---------------------------------------------------------------------------------------
 
 
-def test_levels_can_be_looked_at_while_trials_are_out():
-    strategy, problem = ON_LINE.make(), ON_LINE.problem()
-    strategy.ask(2)
-    observe(strategy, problem, [1])
-    level = strategy.levels[-1]
-    assert (level.depth, level.first, level.num_evaluations) == (1, 0, 1)
-    assert level.counts.tolist() == ([0, 1] if strategy.history.trials[1].x[0] > 3.5 else [1, 0])
-    y = torch.tensor([strategy.history.values[1]], dtype=torch.float64)
-    mean, covariance = dense_posterior(
-        ON_LINE.kernel(), points(strategy)[1:], y, level.centers, LAMBDA
-    )
-    assert_close(level.mean, mean, **tolerance(torch.float64))
-    assert_close(level.std, covariance.diagonal().sqrt(), **tolerance(torch.float64))
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.CellLimitWarning")
+def test_a_level_that_would_get_too_large_is_put_off():
+    most = {"max_cells": 60}
+    case = IN_PLANE.but(horizon=300, strategy=most, oracle=most)
+    strategy = case.make()
+    with pytest.warns(CellLimitWarning) as caught:
+        play_promptly(strategy, case.problem(), 300)
+    trials = strategy.history.trials
+    looks = [trial for trial in trials if "crowded" in trial.info.get("opening", {})]
+    levels = [trial.info["level"] for trial in looks]
+    assert len(caught) == len(set(levels)) < len(looks)  # at the first look at each level
+    replay(strategy, case.make_oracle())
+    assert strategy.levels[-1].depth > levels[0]  # refined once more of its cells were dropped
+    assert max(level.num_cells for level in strategy.levels) <= 60
+    # Lists stop where a level is looked at again, and ask the same.
+    lists = case.make()
+    while left := 300 - len(lists.history.trials):
+        try:
+            asked = lists.ask(left)
+        except WaitingForObservations as error:
+            asked = lists.ask(error.available)
+        for trial in asked:
+            lists.tell(trial.id, strategy.history.values[trial.id])
+    assert [trial.info for trial in lists.history.trials] == [trial.info for trial in trials]
 
 
-def test_nothing_is_asked_beyond_the_horizon():
-    strategy = ON_LINE.but(horizon=3).make()
-    play_promptly(strategy, ON_LINE.problem(), 3)
-    with pytest.raises(HorizonReached, match=r"at most 0, .*horizon of 3, got 1"):
+def test_the_depth_of_the_tree_is_a_limit():
+    box = Box([[0.0] * 40, [1.0] * 40], dtype=torch.float64)
+    numbers = {"noise_variance": 1e-3, "noise_std": 0.02, "rkhs_bound": 1.0, "horizon": 9999}
+    strategy = algorithms.breadthwise_exploration(box, RBFKernel().double(), **numbers)
+    level = strategy._rule._level(MAX_LEVEL, torch.tensor([5]), 0)
+    design = RepeatedDesign(strategy.model, level.centers)
+    for _ in range(20):
+        design.add(0)
+    descent = strategy._rule.descend(level, design, 21)
+    assert (descent.levels, descent.crowded) == ([], 2)
+    assert str(MAX_LEVEL) in strategy._rule.why_crowded(descent)
+
+
+def test_a_level_waits_for_its_own_results():
+    strategy, problem = SMOOTH.make(), SMOOTH.problem()
+
+    def refused(num):
+        with pytest.raises(WaitingForObservations) as error:
+            strategy.ask(num)
+        return error.value.ids, error.value.available
+
+    # Of the levels of the prior everything is known at once; level 1 has two cells.
+    assert [trial.info["level"] for trial in strategy.ask(2)] == [1, 1]
+    for told in range(2):
+        assert refused(None) == refused(3) == (list(range(told, 2)), 0)
+        observe(strategy, problem, [told])
+    assert refused(5) == ([], 4)
+    assert len(strategy.levels) == 2  # nothing was refined by asking
+    assert [trial.info["level"] for trial in strategy.ask(4)] == [2] * 4
+    # Given up, the cell is open again.
+    strategy.abandon(4)
+    assert strategy.ask().x.tolist() == strategy.history.trials[4].x.tolist()
+
+
+def test_warnings_and_the_end():
+    strategy = SHORT.but(horizon=3).make()
+    with pytest.raises(HorizonReached):
+        strategy.ask(4)
+    play_promptly(strategy, SHORT.problem(), 3)
+    with pytest.raises(HorizonReached):
         strategy.ask()
-    with pytest.raises(HorizonReached, match="got 4"):
-        ON_LINE.but(horizon=3).make().ask(4)
-    assert ON_LINE.but(horizon=1).make().ask().id == 0
-
-
-def test_a_kernel_above_1_is_warned_of():
-    k = ScaleKernel(ON_LINE.kernel()).double()
-    k.outputscale = torch.tensor(4.0, dtype=torch.float64)
     with pytest.warns(KernelBoundWarning, match="got 4"):
-        strategy = ON_LINE.make(kernel=k)
-    # C_k is that of the scaled kernel.
-    assert strategy.levels[0].slack == pytest.approx(2 * ON_LINE.make().levels[0].slack, rel=1e-12)
-
-
-@pytest.mark.parametrize("rkhs_bound", [0.0, 0.04])
-def test_a_bound_so_small_that_nothing_is_refined_is_warned_of(rkhs_bound):
+        large = SHORT.but(outputscale=4.0).make()
+    assert large.levels[0].slack == pytest.approx(2 * SHORT.make().levels[0].slack, rel=1e-12)
     # V_0 = 2.15 B, and 1/sqrt(T) = 0.13: where f has large units, T is short.
-    with pytest.warns(HorizonWarning, match="only the center .* 1/sqrt.horizon. = 0.129"):
-        strategy = ON_LINE.make(rkhs_bound=rkhs_bound)
-    assert len(strategy.report()["warnings"]) == 1
-    play_promptly(strategy, ON_LINE.problem(), HORIZON)
-    assert strategy.report()["levels"][0]["num_evaluations"] == HORIZON
-    assert ON_LINE.make(rkhs_bound=0.08).report()["warnings"] == []
+    for bound in (0.0, 0.04):
+        with pytest.warns(HorizonWarning, match="only the center"):
+            idle = SHORT.make(rkhs_bound=bound)
+        play_promptly(idle, SHORT.problem(), 60)
+        assert idle.report()["levels"][0]["num_evaluations"] == 60
+    assert SHORT.make(rkhs_bound=0.08).report()["warnings"] == []
+
+
+# --- records and corrections ----------------------------------------------------------------------
+
+
+def dropping():
+    """A session whose last trial opens a level for which cells were dropped."""
+    strategy = SHORT.make()
+    while True:
+        play_promptly(strategy, SHORT.problem(), 1)
+        if any(strategy.history.trials[-1].info.get("opening", {}).get("kept", [])):
+            return strategy
+
+
+def kept(change):
+    """Changes the rows that were kept."""
+    return lambda info: info["opening"].update(kept=change(info["opening"]["kept"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("info", lambda info: info.pop("opening")),
+        ("info", lambda info: info.update(opening=3)),
+        ("info", lambda info: info.pop("cell")),
+        ("cell", lambda info: info.update(cell="1")),
+        ("info", lambda info: info.update(cell=-1)),
+        ("cell", lambda info: info.update(cell=2**70)),
+        ("kept", kept(lambda rows: ["all"])),
+        ("kept", kept(lambda rows: [[]])),
+        ("kept", kept(lambda rows: [[-1, *rows[0]]])),
+        ("kept", kept(lambda rows: [[*rows[0], 99]])),
+        ("kept", kept(lambda rows: [[*rows[0], 2**70]])),
+    ],
+)
+def test_a_record_that_cannot_be_is_refused(name, change):
+    events = list(dropping().events)
+    change(events[-2].trial.info)
+    fresh = SHORT.make()
+    with pytest.raises(ValueError, match=rf"^{name} .*must"):
+        fresh.replay(events)
+    assert fresh.events == ()
+
+
+def by_cell(strategy, values, level=4):
+    for trial in strategy.ask(level):
+        strategy.tell(trial.id, values[trial.info["cell"]])
+
+
+@pytest.mark.parametrize("delta", [1e-9, -1e-9])
+def test_of_two_decisions_within_rounding_the_recorded_one_counts(delta):
+    # One of the four cells of level 2 lies on the threshold.
+    def played_with(value, **options):
+        strategy = SHORT.make(**options)
+        by_cell(strategy, [0.0, 0.0], 2)
+        by_cell(strategy, [1.2, -1.0, value, 0.9])
+        return strategy
+
+    def margin(value):
+        strategy = played_with(value)
+        level, w = strategy.levels[2], strategy.width(7, strategy._design)
+        upper, lower = level.mean + w * level.std, level.mean - w * level.std
+        return float(upper[2] + level.slack - lower.max())
+
+    low, high = margin(-1.0), margin(1.0)
+    value = -1.0 - 2.0 * low / (high - low)  # where a straight line is 0
+    for away, expected in ((0.1, [0, 2, 3]), (-0.1, [0, 3]), (0.0, [0, 2, 3])):
+        strategy = played_with(value + away)
+        strategy.ask()
+        assert strategy.levels[2].kept.nonzero().flatten().tolist() == expected
+    elsewhere, here = played_with(value + 20 * delta), played_with(value)
+    here.replay([Asked(elsewhere.ask())])
+    assert torch.equal(here.levels[2].kept, elsewhere.levels[2].kept)
+    assert torch.equal(here.ask().x, elsewhere.ask().x)
+
+
+@pytest.mark.parametrize(("first", "right"), [(50.0, 0.2), (0.2, 50.0), (-50.0, 1.1)])
+def test_cells_are_dropped_by_right_values_alone(first, right):
+    strategy, told_right = SHORT.make(), SHORT.make()
+    for own, value in ((strategy, first), (told_right, right)):
+        by_cell(own, [0.0, 0.0], 2)
+        by_cell(own, [value, -1.0, 0.8, 0.9])
+        for number in range(12):
+            own.tell(own.ask().id, 0.1 * math.sin(7.0 * number))
+    asked, dropped_then = points(strategy), strategy.levels[2].kept
+    wrong = next(t.id for t in strategy.history.trials[2:6] if t.info["cell"] == 0)
+    strategy.correct(wrong, right)
+    assert torch.equal(points(strategy), asked)
+    assert not torch.equal(dropped_then, strategy.levels[2].kept)
+    assert torch.equal(strategy.levels[2].kept, told_right.levels[2].kept)
+    assert strategy.levels[2].threshold == told_right.levels[2].threshold
+    trials, values = strategy.history.trials, strategy.history.values
+    for before, level in pairwise(strategy.levels):
+        own = [trial for trial in trials if trial.info["level"] == level.depth]
+        active = set(before.children_of(before.kept).tolist())
+        assert level.codes.tolist() == sorted(active | {trial.info["cell"] for trial in own})
+        if level.refinement is not None:
+            X = torch.stack([trial.x for trial in own])
+            y = X.new_tensor([values[trial.id] for trial in own])
+            mean, covariance = dense_posterior(SHORT.kernel(), X, y, level.centers, 0.01)
+            half = level.width * covariance.diagonal().sqrt()
+            assert torch.equal(level.kept, mean + half + level.slack >= (mean - half).max())
+    again = SHORT.make()
+    again.replay(strategy.events)
+    assert again.ask().info == strategy.ask().info
+
+
+def test_more_cells_than_there_may_be_come_back_as_the_most_hopeful():
+    strategy = SHORT.make(max_cells=4)
+    by_cell(strategy, [0.0, 0.0], 2)
+    by_cell(strategy, [50.0, 0.7, 0.8, 0.9])
+    trial = strategy.ask()
+    wrong = next(t.id for t in strategy.history.trials[2:6] if t.info["cell"] == 0)
+    with pytest.warns(CellLimitWarning, match="more than 4 cells"):
+        strategy.correct(wrong, 0.1)
+    assert strategy.levels[2].kept.tolist() == [False, False, True, True]
+    assert strategy.levels[3].codes.tolist() == sorted({4, 5, 6, 7, trial.info["cell"]})

@@ -1,215 +1,200 @@
-"""Certified elimination as a strategy: its fold, lost feedback, rules of the user's, bad input.
-
-test_certified_replay.py checks what it decides.
-"""
+"""Certified elimination against its pseudo-code, written out in plain loops and dense algebra."""
 
 import math
-from functools import cache
+from collections import Counter
+from itertools import pairwise
 
 import pytest
 import torch
-from gpytorch.kernels import RBFKernel
 
-from botorch_ext import FiniteSet, Region, algorithms, delays, simulate
+from botorch_ext import algorithms, delays, simulate
 from botorch_ext.exceptions import HorizonReached
-from botorch_ext.strategies import Asked, Trial
+from botorch_ext.strategies import Asked
 from tests.helpers import tolerance
+from tests.oracles.certified import Certified, follow
 from tests.oracles.posterior import dense_posterior
-from tests.strategies.fixed_design.certified_sessions import PUBLISHED, make
-from tests.strategies.fixed_design.phased_sessions import LAMBDA, play, points, rkhs
-from tests.strategies.sessions import both_domains, box, f, finite, kernel, plain, slow_on_a_box
+from tests.strategies.fixed_design.certified_sessions import (
+    CASES,
+    HORIZON,
+    PUBLISHED,
+    SIXTH,
+    followed,
+    make,
+    numbers,
+    played,
+)
+from tests.strategies.fixed_design.phased_sessions import LAMBDA, points, rkhs
+from tests.strategies.sessions import both_domains, box, f, finite, kernel, slow_on_a_box
 
 # Long enough for two blocks in a box, one of which is bought again.
 SHORT = 44
 ALWAYS = {"width": 1.0, "buy": "always"}
 
 
-def state(strategy):
-    return [plain(event) for event in strategy.events], strategy.report(), strategy.pending
+@pytest.mark.parametrize("case", CASES)
+def test_every_decision_is_that_of_the_pseudo_code(case):
+    oracle, strategy = followed(case), played(case)
+    assert len(oracle.row) == HORIZON
+    assert oracle.certificates == sorted(oracle.certificates, reverse=True)
+    report, trials = strategy.report(), strategy.history.trials
+    assert report["certificate"] == pytest.approx(oracle.c, rel=1e-7)
+    asked = trials[oracle.n.num_initial :]
+    assert report["phases"] == Counter(trial.info["phase"] for trial in asked)
+    assert report["round"] == trials[-1].info["round"]
+    # The history of certificates has every change, and nothing twice in a row.
+    entries, at = report["certificates"], {}
+    for last, entry in pairwise(entries):
+        assert (last["certificate"], last["volume"]) != (entry["certificate"], entry["volume"])
+    for entry in entries:
+        assert entry["by"] in trials[entry["trial"]].info
+        at[entry["trial"]] = entry
+    for id, entry in at.items():  # the last one, where both lines cut
+        info = trials[id].info
+        assert entry["certificate"] == info["certificate"]
+        assert entry["round"] == info["round"] - (entry["by"] == "closing")
+    changed = {
+        trial.id
+        for last, trial in pairwise(asked)
+        if trial.info["certificate"] != last.info["certificate"]
+    }
+    assert changed <= set(at)
 
 
-def told(strategy, id):
-    strategy.tell(id, f(strategy.history.trials[id].x))
+def test_the_cases_have_everything_in_them():
+    seen = sum((followed(case).seen for case in CASES), Counter())
+    for what in (
+        *("free", "block", "wait", "rest", "rested", "blocks", "eliminated", "closed", "put off"),
+        *("closed without all of the block", "told too late", "bought more", "A stayed"),
+        *("pending would not do", "abandoned in a block"),
+    ):
+        assert seen[what] > 0, what
+    assert any(followed(case).c < 0.2 for case in CASES)
 
 
-def decided(strategy):
-    """What the trials decided besides their points."""
-    return [
-        (trial.id, name)
-        for trial in strategy.history.trials
-        for name in ("closing", "cut", "plan")
-        if name in trial.info
-    ]
+@pytest.mark.parametrize("num_initial", [0, 40])
+def test_published_widths_share_delta_among_rounds_points_and_two_bounds(num_initial):
+    options = {**PUBLISHED, "num_initial": num_initial}
+    strategy, oracle = make(finite(), **options), Certified(numbers(**options))
+    assert oracle.R == (4 if num_initial == 0 else 3)
+    width = float(strategy.block_width(1, strategy.model))
+    assert width == pytest.approx(oracle.w_F(), rel=1e-12)
+    assert float(strategy.told_width(1, strategy.model)) == pytest.approx(oracle.w_S(), rel=1e-12)
+    assert strategy.certificate == 2 * PUBLISHED["rkhs_bound"]
+    on_box = make(box(), **options).block_width
+    assert (on_box.delta, on_box.num_rounds) == (PUBLISHED["delta"] / 2, oracle.R)
 
 
-@pytest.fixture
-def no_search(monkeypatch):
-    """A switch after which nothing can be planned, sampled or maximised."""
+def test_any_rule_may_play_the_free_steps():
+    asked = []
 
-    def forbidden(*args, **kwargs):
-        raise AssertionError("a replay searches nothing")
+    def worst(model, region, pending, seed):
+        """The point of the least mean: as bad as the region allows."""
+        asked.append((model.num_observations, len(pending)))
+        return region.points[model.mean_and_std(region.points)[0].argmin()]
 
-    def switch():
-        monkeypatch.setattr("botorch_ext.strategies.fixed_design.survivors.plan", forbidden)
-        monkeypatch.setattr("botorch_ext.search.box.maximize_on_box", forbidden)
-        monkeypatch.setattr(Region, "population", forbidden)
-        monkeypatch.setattr(Region, "maximize", forbidden)
-
-    return switch
-
-
-@slow_on_a_box
-def test_events_are_a_checkpoint_and_a_replay_searches_nothing(domain, no_search):
-    problem, reports = rkhs(domain()), {}
-    strategy = make(problem.domain, SHORT, **ALWAYS)
-    play(strategy, problem, seed=7, reports=reports)
-    names = {name for _, name in decided(strategy)}
-    assert names == {"closing", "cut", "plan"}
-    no_search()
-    fresh = make(domain(), SHORT, **ALWAYS)
-    assert fresh.report() == reports[0]
-    for count, event in enumerate(strategy.events, start=1):
-        fresh.replay([event])
-        assert fresh.report() == reports[count]
-    assert state(fresh) == state(strategy)
+    problem, options = rkhs(finite()), {**ALWAYS, "share": 0.5, "free": worst}
+    strategy = make(problem.domain, **options)
+    trace = simulate(strategy, problem, HORIZON, delay=delays.Poisson(4.0), seed=2)
+    oracle = Certified(numbers(**options), free=False)
+    follow(oracle, make(problem.domain, **options), strategy.events)
+    assert max(pending for _, pending in asked) > 0
+    # The true widths are less than 1 here: what is certified holds.
+    regret = trace.regret.tolist()
+    assert all(r <= c + 1e-9 for r, c in zip(regret, oracle.certificates, strict=True))
+    assert min(oracle.certificates) < 0.5
 
 
-# --- what is refused ------------------------------------------------------------------------------
+def test_without_blocks_so_far_it_is_gp_bucb():
+    problem = rkhs(finite())
+    strategy = make(problem.domain, **SIXTH)
+    other = algorithms.gp_bucb(problem.domain, kernel(), noise_variance=LAMBDA, seed=3, **SIXTH)
+    for one in (strategy, other):
+        simulate(one, problem, 10, delay=delays.Poisson(5.0), seed=6)
+    assert torch.equal(points(strategy), points(other))
 
 
-def in_info(name, **changed):
-    """Changes what a trial decided under a name; None takes an entry away."""
-
-    def change(trial):
-        for key, value in changed.items():
-            record = trial.info[name]
-            if value is None:
-                del record[key]
-            else:
-                record[key] = value(record[key]) if callable(value) else value
-
-    return change
-
-
-def without(name):
-    return lambda trial: trial.info.pop(name)
+@pytest.mark.parametrize(
+    ("seed", "delay", "id", "phase"), [(6, 5, 10, "rest"), (9, 0, 115, "block")]
+)
+def test_a_block_is_useful_above_four_times_its_promise(seed, delay, id, phase):
+    problem, width = rkhs(finite(), seed=seed), 0.5
+    strategy = make(problem.domain, width=width)
+    simulate(strategy, problem, HORIZON, delay=delays.Fixed(delay), seed=4)
+    info = strategy.history.trials[id].info
+    assert info["phase"] == phase
+    assert info["certificate"] / (width * info["plan"]["promise"]) == pytest.approx(4, abs=0.2)
+    follow(Certified(numbers(width=width)), make(problem.domain, width=width), strategy.events)
 
 
-UNREAD = "info of trial .* must be what CertifiedElimination records, got"
-# From a name to what the trial has decided, how it is changed, and what is said.
-WRONG = {
-    "no closing": ("closing", without("closing"), UNREAD),
-    "no cut": ("cut", without("cut"), UNREAD),
-    "no plan": ("plan", without("plan"), UNREAD),
-    "high threshold": (
-        "cut",
-        in_info("cut", threshold=100.0),
-        "threshold .*leave points|points must .*region",
-    ),
-    "NaN threshold": (
-        "cut",
-        in_info("cut", threshold=math.nan),
-        "threshold of the cut must be fin",
-    ),
-    "no argmax": ("cut", in_info("cut", argmax=None), UNREAD),
-    "argmax elsewhere": ("cut", in_info("cut", argmax=[9.0, 9.0]), "argmax of the cut must"),
-    "negative certificate": (
-        "cut",
-        in_info("cut", certificate=-1.0),
-        "certificate of the cut must",
-    ),
-    "volume": ("closing", in_info("closing", volume="all"), "volume of the closing must be one"),
-    "put off, a word": ("plan", in_info("cut", put_off="no"), "put_off of the cut"),
-    "short plan": ("plan", in_info("plan", plan=lambda p: p[:-1]), "std must be 0 numbers, got 1"),
-    "promise": ("plan", in_info("plan", promise="all"), "promise must be one number"),
-    "no promise": ("plan", in_info("plan", promise=None), UNREAD),
-    "NaN promise": ("plan", in_info("plan", promise=math.nan), "promise must be non-negative"),
-    "negative promise": ("plan", in_info("plan", promise=-1.0), "promise must be non-negative"),
-    "infinite promise": ("plan", in_info("plan", promise=math.inf), "promise must be non-negative"),
-}
+@pytest.mark.parametrize("abandons", [False, True])
+def test_a_block_is_put_off_for_what_pended_when_it_was_due(abandons):
+    """For as long as the round at most, or until nothing of it pends any more."""
+    problem, options = rkhs(finite()), {"width": 0.2, "free_width": 2.0}
+    strategy, put_off, watched = make(problem.domain, **options), [], None
+    for _ in range(HORIZON):
+        if abandons and len(put_off) == 21:
+            for id in watched:
+                if id in strategy.pending:
+                    strategy.abandon(id)
+        pending = strategy.pending
+        trial = strategy.ask()
+        if trial.id < strategy.schedule.length(1):  # nothing comes of the others
+            strategy.tell(trial.id, float(problem(trial.x)))
+        if "cut" in trial.info and trial.info["round"] == 2:
+            watched = pending if watched is None else watched
+            put_off.append(trial.info["cut"]["put_off"])
+    assert sum(put_off) == (21 if abandons else strategy.schedule.length(2))
+    follow(Certified(numbers(**options)), make(problem.domain, **options), strategy.events)
 
 
-@cache
-def late_session(domain):
-    """With all kinds of trials; nobody may change it."""
-    problem = rkhs(domain())
-    strategy = make(problem.domain, SHORT, **ALWAYS)
-    simulate(strategy, problem, 26, delay=delays.Fixed(2), seed=1)
-    return strategy
-
-
-@pytest.mark.parametrize("case", WRONG)
-@both_domains
-def test_a_replay_is_refused_as_a_whole(domain, case):
-    kind, change, message = WRONG[case]
-    strategy = late_session(domain)
-    events = list(strategy.events)
-    at = next(i for i, e in enumerate(events) if isinstance(e, Asked) and kind in e.trial.info)
-    change(events[at].trial)
-    fresh = make(domain(), SHORT, **ALWAYS)
-    fresh.replay(strategy.events[: at // 2])
-    before = state(fresh)
-    with pytest.raises(ValueError, match=message):
-        fresh.replay(events[at // 2 : at + 1])
-    assert state(fresh) == before
-    fresh.replay(strategy.events[at // 2 :])
-    assert state(fresh) == state(strategy)
-
-
-def test_nothing_is_asked_beyond_the_horizon():
-    strategy = make(finite(), 20, width=1.0)
-    before = state(strategy)
-    with pytest.raises(HorizonReached, match=r"at most 20, .*got 21"):
-        strategy.ask(21)
-    assert state(strategy) == before
-    trials = strategy.ask(20)
-    with pytest.raises(HorizonReached, match="at most 0"):
-        strategy.ask()
-    beyond = Asked(Trial(20, trials[0].x, None, trials[0].info))
-    with pytest.raises(ValueError, match="id must be less than the horizon of 20"):
-        strategy.replay([beyond])
-
-
-NUMBERS = {"noise_variance": LAMBDA, "horizon": 30}
+def test_what_is_abandoned_of_a_block_is_bought_again_after_a_round_of_waiting():
+    strategy, phases = make(finite(), 60, **ALWAYS, share=0.5), []
+    assert (strategy.schedule.length(1), strategy.schedule.num_bought(1)) == (8, 4)
+    for _ in range(22):
+        trial = strategy.ask()
+        phases.append(trial.info["phase"])
+        if phases[-1] == "block" and phases.count("block") == 1:
+            strategy.abandon(trial.id)
+        else:
+            strategy.tell(trial.id, f(trial.x))
+    assert phases == ["free"] * 4 + ["block"] * 4 + ["wait"] * 8 + ["block"] * 4 + ["free"] * 2
 
 
 # --- rules of the user's --------------------------------------------------------------------------
 
 
-@both_domains
+@slow_on_a_box
 def test_a_rule_is_given_what_is_told_and_where_it_may_ask(domain):
     seen = []
 
     def rule(model, region, pending, seed):
+        assert torch.is_grad_enabled()  # it may climb by gradients
         X = region.points if domain is finite else region.population(16, seed).points
         seen.append((model, region, pending, seed))
-        return X[seed % len(X)].tolist()
+        return X[seed % len(X)].clone().requires_grad_()
 
     problem = rkhs(domain())
     strategy = make(problem.domain, SHORT, **ALWAYS, free=rule)
     simulate(strategy, problem, SHORT, delay=delays.Fixed(2), seed=1)
     assert len({seed for *_, seed in seen}) == len(seen)
     model, region, pending, _ = seen[-1]
-    trials = strategy.history.trials
-    assert torch.equal(pending, torch.stack([trial.x for trial in trials[-3:-1]]))
+    assert torch.equal(pending, points(strategy, range(SHORT - 3, SHORT - 1)))
     X = points(strategy, range(SHORT - 3))
+    assert not X.requires_grad
     y = X.new_tensor([strategy.history.values[id] for id in range(SHORT - 3)])
     Z = problem.domain.sample(5, seed=3)
     mean, _ = dense_posterior(kernel(), X, y, Z, LAMBDA)
     torch.testing.assert_close(model.mean_at(Z), mean, **tolerance(Z.dtype))
-    where = region.points if domain is finite else region
-    whole = 54 if domain is finite else None
-    assert len(where) < whole if domain is finite else region.constraints
+    assert len(region.points) < 54 if domain is finite else region.constraints
 
 
 @both_domains
 @pytest.mark.parametrize("answer", [[9.0, 9.0], [2.0], [math.nan, -2.0], None, "here"])
-def test_a_rule_that_leaves_the_region_is_named(domain, answer):
+def test_a_rule_that_leaves_the_region_is_refused(domain, answer):
     strategy = make(domain(), SHORT, **ALWAYS, free=lambda *_: answer)
-    before = state(strategy)
-    with pytest.raises(ValueError, match="free must return a point of the region"):
+    with pytest.raises(ValueError, match="free must"):
         strategy.ask()
-    assert state(strategy) == before
+    assert strategy.events == ()
 
 
 def test_a_rule_may_not_ask_what_was_eliminated():
@@ -220,54 +205,73 @@ def test_a_rule_may_not_ask_what_was_eliminated():
         return region.points[seed % len(region.points)] if model.num_observations < 25 else worst
 
     strategy = make(problem.domain, SHORT, width=0.5, free=rule)
-    with pytest.raises(ValueError, match="free must return a point of the region"):
+    with pytest.raises(ValueError, match="free must"):
         simulate(strategy, problem, SHORT, seed=1)
     assert int(problem.domain.index(worst)) not in strategy.survivors
 
 
-# --- lost feedback --------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
 
-def test_what_is_abandoned_of_a_block_is_bought_again_after_a_round_of_waiting():
-    problem = rkhs(finite())
-    strategy = make(problem.domain, 60, width=1.0, buy="always", share=0.5)
-    length, bought = strategy.schedule.length(1), strategy.schedule.num_bought(1)
-    assert (length, bought) == (8, 4)
-    phases = []
-    for _ in range(22):
+def test_the_horizon_ends_it():
+    strategy = make(finite(), 20, width=1.0)
+    with pytest.raises(HorizonReached):
+        strategy.ask(21)
+    strategy.ask(20)
+    with pytest.raises(HorizonReached):
+        strategy.ask()
+
+
+@pytest.mark.parametrize(
+    ("entry", "name", "change"),
+    [
+        ("closing", "info", lambda info: info.pop("closing")),
+        ("cut", "info", lambda info: info.pop("cut")),
+        ("plan", "info", lambda info: info.pop("plan")),
+        ("plan", "info", lambda info: info["plan"].pop("promise")),
+        ("plan", "phase", lambda info: info.update(phase="sleep")),
+        ("cut", "(threshold|points)", lambda info: info["cut"].update(threshold=100.0)),
+        ("cut", "threshold", lambda info: info["cut"].update(threshold=math.nan)),
+        ("cut", "argmax", lambda info: info["cut"].update(argmax=[9.0, 9.0])),
+        ("cut", "certificate", lambda info: info["cut"].update(certificate=-1.0)),
+        ("closing", "volume", lambda info: info["closing"].update(volume="all")),
+        ("plan", "put_off", lambda info: info["cut"].update(put_off="no")),
+        ("plan", "std", lambda info: info["plan"].update(plan=[])),
+        ("plan", "promise", lambda info: info["plan"].update(promise=-1.0)),
+        ("plan", "promise", lambda info: info["plan"].update(promise=math.inf)),
+    ],
+)
+def test_a_record_that_cannot_be_is_refused(entry, name, change):
+    problem = rkhs(box() if name == "(threshold|points)" else finite())
+    strategy, fresh = (make(problem.domain, SHORT, **ALWAYS) for _ in range(2))
+    while not strategy.events or entry not in strategy.history.trials[-1].info:
         trial = strategy.ask()
-        phases.append(trial.info["phase"])
-        if phases[-1] == "block" and phases.count("block") == 1:
-            strategy.abandon(trial.id)
-        else:
-            told(strategy, trial.id)
-    assert phases == ["free"] * 4 + ["block"] * 4 + ["wait"] * 8 + ["block"] * 4 + ["free"] * 2
-    assert [name for _, name in decided(strategy)] == ["cut", "plan", "plan", "closing"]
-    assert strategy.history.trials[20].info["round"] == 2
+        if entry not in trial.info:
+            strategy.tell(trial.id, f(trial.x))
+    events = list(strategy.events)
+    change(events[-1].trial.info)
+    with pytest.raises(ValueError, match=rf"^{name} .*must"):
+        fresh.replay(events)
+    assert fresh.events == ()
 
 
 # --- on a box -------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("options", "delay"),
+    ("options", "delay", "horizon"),
     [
-        ({"width": 2.0, "buy": "always"}, delays.Fixed(0)),
-        ({"width": 1.0, "share": 0.25, "buy": "always", "kappa": 1.4}, delays.Poisson(4.0)),
-        (PUBLISHED, delays.Poisson(4.0)),
+        (ALWAYS, delays.Fixed(1), 16),
+        pytest.param({"width": 2.0, "buy": "always"}, delays.Fixed(0), 60, marks=pytest.mark.slow),
+        pytest.param(PUBLISHED, delays.Poisson(4.0), 60, marks=pytest.mark.slow),
     ],
-    ids=["prompt", "late", "published"],
 )
-def test_on_a_box_what_is_asked_lies_in_the_region_and_is_certified(options, delay):
-    problem, horizon = rkhs(box(), seed=1), 60
-    strategy = make(problem.domain, horizon, **options)
+def test_on_a_box_what_is_asked_lies_in_the_region_and_is_certified(options, delay, horizon):
+    problem = rkhs(box(), seed=1)
+    strategy, fresh = (make(problem.domain, horizon, **options) for _ in range(2))
     trace = simulate(strategy, problem, horizon, delay=delay, seed=4)
     grid, certificate = box().sample(400, seed=3), math.inf
-    at_grid = problem(grid)
-    alive, rounds = torch.ones(400, dtype=torch.bool), []
-    fresh = make(problem.domain, horizon, **options)
-    region = fresh.survivors
+    alive, at_grid, region = torch.ones(400, dtype=torch.bool), problem(grid), fresh.survivors
     for event in strategy.events:
         fresh.follow([event])
         if not isinstance(event, Asked):
@@ -282,25 +286,20 @@ def test_on_a_box_what_is_asked_lies_in_the_region_and_is_certified(options, del
         assert bool(region.contains(trial.x).all())
         assert fresh.certificate <= certificate
         certificate = fresh.certificate
-        assert float(trace.regret[trial.id]) <= certificate + 1e-9
         # Of every point of the region, not of the asked ones alone.
+        assert float(trace.regret[trial.id]) <= certificate + 1e-9
         assert problem.optimal_value - float(at_grid[alive].min()) <= certificate + 1e-6
-        rounds.append(trial.info["round"])
-    assert rounds == sorted(rounds)
-    assert max(rounds) > 2
     assert bool(region.contains(problem.optimizer).all())
-    if "width" in options:
-        assert alive.double().mean() < 0.7
+    assert region.constraints or "width" not in options
 
 
 @pytest.mark.slow
 def test_on_a_box_free_steps_and_blocks_are_maxima():
     problem, horizon, late = rkhs(box(), seed=1), 60, 3
-    options = {"width": 1.0, "buy": "always", "share": 0.25, "free_width": 1.5}
-    strategy = make(problem.domain, horizon, **options)
+    options = {**ALWAYS, "share": 0.25, "free_width": 1.5}
+    strategy, fresh = (make(problem.domain, horizon, **options) for _ in range(2))
     y = simulate(strategy, problem, horizon, delay=delays.Fixed(late), seed=4).observations
-    grid, fresh = box().sample(1000, seed=5), make(problem.domain, horizon, **options)
-    bought, counts = [], {"free": 0, "block": 0, "wait": 0}
+    grid, bought, counts = box().sample(1000, seed=5), [], Counter()
 
     def moments(ids, Z):
         if not ids:
@@ -314,32 +313,13 @@ def test_on_a_box_free_steps_and_blocks_are_maxima():
             continue
         trial, before = event.trial, list(range(event.trial.id))
         Z = torch.cat([trial.x[None], grid[fresh.survivors.contains(grid)]])
-        phase = trial.info["phase"]
-        if phase == "block":
+        if trial.info["phase"] == "block":
             bought = [] if "plan" in trial.info else bought
             score, short = moments(bought, Z)[1], 0.05  # the best of a few climbers
             bought = [*bought, trial.id]
         else:
-            told = before[:-late]
-            score, short = moments(told, Z)[0] + 1.5 * moments(before, Z)[1], 1e-3
-        counts[phase] += 1
+            score = moments(before[:-late], Z)[0] + 1.5 * moments(before, Z)[1]
+            short = 1e-3
+        counts[trial.info["phase"]] += 1
         assert score[0] >= score.max() - short * (score.max() - score.min()) - 1e-9
-    assert min(counts.values()) >= 3
-
-
-def test_a_free_rule_may_climb_by_gradients():
-    domain = FiniteSet(torch.linspace(0, 1, 12, dtype=torch.float64).unsqueeze(-1))
-
-    def rule(model, region, pending, seed):
-        x = torch.tensor([[0.4]], dtype=torch.float64, requires_grad=True)
-        (-(x - 0.9).square()).sum().backward()
-        aim = (x + 0.5 * x.grad).detach()
-        return region.points[(region.points - aim).abs().argmin()].requires_grad_()
-
-    options = {"noise_variance": 0.01, "horizon": 12, "width": 1.0, "free": rule}
-    strategy = algorithms.certified_bucb(domain, RBFKernel().double(), **options)
-    for _ in range(12):
-        trial = strategy.ask()
-        assert not trial.x.requires_grad
-        strategy.tell(trial.id, float(trial.x))
-    assert torch.is_grad_enabled()
+    assert min(counts[phase] for phase in ("free", "block", "wait")) >= 3

@@ -1,295 +1,294 @@
-"""Phased elimination as a strategy: its fold, waiting, lost feedback, runs.
+"""Phased methods against their pseudo-code, written out in plain loops and dense algebra."""
 
-test_phased_replay.py checks what it decides.
-"""
-
-import json
-import pickle
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
+import math
+from collections import Counter
 
 import pytest
 import torch
-from torch.testing import assert_close
 
 from botorch_ext import (
     FiniteSet,
     KernelGP,
     PhasedElimination,
-    Region,
     algorithms,
     delays,
     rounds,
     run,
     simulate,
 )
-from botorch_ext.exceptions import (
-    HorizonReached,
-    HorizonWarning,
-    TrialFailedWarning,
-    UnknownTrialError,
-    WaitingForObservations,
-)
-from botorch_ext.strategies import Asked, Told, Trial
-from botorch_ext.strategies.events import History
+from botorch_ext.exceptions import HorizonReached, HorizonWarning, WaitingForObservations
+from botorch_ext.strategies import Abandoned, Asked, Told
 from botorch_ext.widths import Width
-from tests.helpers import tolerance
-from tests.oracles.posterior import dense_posterior
+from tests.helpers import matern, tolerance
+from tests.oracles.posterior import dense_information_gain, dense_posterior, self_normalized_width
 from tests.strategies.fixed_design.phased_sessions import (
     DELTA,
     LAMBDA,
     METHODS,
+    SIGMA,
+    B,
     make,
     play,
     points,
     rkhs,
 )
-from tests.strategies.sessions import both_domains, box, f, finite, kernel, plain
+from tests.strategies.sessions import both_domains, box, f, finite, kernel
 
-HORIZON = 34
-all_methods = pytest.mark.parametrize("method", METHODS)
-
-
-def state(strategy):
-    return [plain(event) for event in strategy.events], strategy.report(), strategy.pending
-
-
-def tell(strategy, ids):
-    for id in list(ids):
-        strategy.tell(id, f(strategy.history.trials[id].x))
-
-
-def opens(trial):
-    return "opening" in trial.info
-
-
-# --- the fold -------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def no_planning(monkeypatch):
-    """A context in which nothing can be planned, sampled or maximised."""
-
-    def forbidden(*args, **kwargs):
-        raise AssertionError("a replay plans nothing")
-
-    def switch(on):
-        if not on:
-            monkeypatch.undo()
-            return
-        monkeypatch.setattr("botorch_ext.strategies.fixed_design.survivors.plan", forbidden)
-        monkeypatch.setattr(Region, "population", forbidden)
-        monkeypatch.setattr(Region, "maximize", forbidden)
-
-    return switch
-
-
-@pytest.mark.parametrize(
-    ("method", "domain"),
-    [("phased_uncertainty_sampling", finite), ("bpe", box), ("bpe_delay", finite)],
-)
-def test_every_prefix_of_the_events_is_a_checkpoint_without_planning(method, domain, no_planning):
-    problem, reports = rkhs(domain()), {}
-    played = make(method, problem.domain, HORIZON)
-    play(played, problem, seed=7, reports=reports)
-    events = played.events
-    for cut in range(len(events) + 1):
-        fresh = make(method, domain(), HORIZON)
-        no_planning(True)
-        fresh.replay(events[:cut])
-        assert fresh.report() == reports[cut]
-        following = events[cut] if cut < len(events) else None
-        if isinstance(following, Asked):
-            if opens(following.trial):
-                no_planning(False)
-            trial = fresh.ask()
-            assert plain(Asked(trial)) == plain(following)
-        no_planning(False)
-
-
-def test_events_that_do_not_belong_are_refused():
-    played = make("bpe", finite(), HORIZON)
-    played.ask(5)
-    fresh = make("bpe", finite(), HORIZON)
-    with pytest.raises(ValueError, match="id must be 0"):
-        fresh.replay(played.events[1:])
-    wrong = Asked(Trial(0, torch.tensor([9.0, 9.0], dtype=torch.float64), None, {"index": 0}))
-    with pytest.raises(ValueError, match="x of trial 0"):
-        fresh.replay([wrong])
-    assert fresh.events == ()
-
-
-def opening(**changed):
-    """Changes the opening of the second round; None takes an entry away."""
-
-    def change(events, second):
-        record = events[second].trial.info["opening"]
-        for name, value in changed.items():
-            if value is None:
-                del record[name]
-            else:
-                record[name] = value(record[name]) if callable(value) else value
-
-    return change
-
-
-def without_opening(events, second):
-    del events[second].trial.info["opening"]
-
-
-UNREAD = "info of trial 6 must be what PhasedElimination records, got"
-# What is wrong with the events of two rounds of bpe: the second one opens at events[second].
-WRONG = {
-    "no opening": (without_opening, UNREAD),
-    "no argmax": (opening(argmax=None), UNREAD),
-    "no plan": (opening(plan=None), UNREAD),
-    "no dict": (lambda events, second: events[second].trial.info.update(opening=3), UNREAD),
-    "high threshold": (opening(threshold=100.0), "threshold .*leave points|points must .*region"),
-    "threshold of text": (opening(threshold="high"), "threshold must be one number, got 'high'"),
-    "NaN threshold": (opening(threshold=float("nan")), "threshold must be finite, got nan"),
-    "argmax elsewhere": (opening(argmax=[9.0, 9.0]), r"argmax must .*got \[9.0, 9.0\]"),
-    "short argmax": (opening(argmax=[3.0]), "argmax must have shape"),
-    "short plan": (opening(plan=lambda plan: plan[:-1]), "std must be 14 numbers, got 15"),
-    "plan of text": (opening(plan="15 points of it"), "plan must"),
-    "plan elsewhere": (
-        opening(plan=lambda plan: [99 if isinstance(p, int) else [9.0, 9.0] for p in plan]),
-        "plan must .*9",
+HORIZON, SIXTH = 110, math.sqrt(6)
+LOG = math.log(3 * HORIZON / DELTA)
+# name: the delays, the allowance, and the allowance written out.
+DELAYS = {
+    "none": (None, 0, 0.0),
+    "poisson": (
+        delays.Poisson(5.0),
+        delays.SubExponential(5.0, xi=3.0, b=1.0),
+        5.0 + max(math.sqrt(2 * 9 * LOG), 2 * LOG),
     ),
-    "plan beyond all integers": (opening(plan=lambda plan: [2**70 for _ in plan]), "plan must"),
-    "short std": (opening(std=lambda std: std[:-1]), "std must be 15 numbers, got 14"),
-    "negative std": (opening(std=lambda std: [-s for s in std]), "std of the plan must be non-neg"),
-    "volume": (opening(volume="all"), "volume of the plan must be one number, got 'all'"),
+    "heavy": (delays.LogNormal(2.0, 1.5), 9.5, 9.5),  # one in seven is later
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-@both_domains
-def test_a_replay_is_refused_as_a_whole(domain, case):
-    change, message = WRONG[case]
-    played = make("bpe", domain(), HORIZON)
-    played.ask(6)
-    tell(played, range(6))
-    played.ask(14)
-    events = list(played.events)
-    second = next(i for i, e in enumerate(events) if i and isinstance(e, Asked) and opens(e.trial))
-    change(events, second)
-    for done in (0, 3, 8):  # onto a fresh strategy, and onto one that goes on
-        fresh = make("bpe", domain(), HORIZON)
-        fresh.replay(played.events[:done])
-        before = state(fresh)
-        with pytest.raises(ValueError, match=message):
-            fresh.replay(events[done:])
-        assert state(fresh) == before
-        fresh.replay(played.events[done:])
-        assert state(fresh) == state(played)
+def lengths(method, allowance, horizon=HORIZON):
+    """The round lengths, the last one cut to the horizon."""
+    found, q = [], 1
+    while sum(found) < horizon:
+        if method == "phased_uncertainty_sampling":
+            length = 2 ** len(found)
+        else:
+            q = math.ceil(math.sqrt(horizon * q))
+            length = math.ceil(q + allowance) if method == "bpe_delay" else q
+        found.append(min(length, horizon - sum(found)))
+    return found
 
 
-@both_domains
-def test_events_of_another_method_or_horizon_are_refused(domain):
-    numbers = {"noise_variance": LAMBDA, "rkhs_bound": 1.5, "noise_std": 0.1}
-    optimistic = algorithms.gp_ucb(domain(), kernel(), **numbers)
-    optimistic.ask(3)
-    strategy = make("bpe_delay", domain(), HORIZON)
-    with pytest.raises(ValueError, match="info of trial 0 must be what PhasedElimination"):
-        strategy.replay(optimistic.events)
-    ended = make("bpe_delay", domain(), HORIZON)
-    ended.ask(HORIZON)
-    beyond = Trial(HORIZON, ended.history.trials[0].x, None, ended.history.trials[0].info)
-    with pytest.raises(ValueError, match="id must be less than the horizon of 34, got 34"):
-        strategy.replay([*ended.events, Asked(beyond)])
-    assert strategy.events == ()
+def published_width(method, num_rounds, num_points, gain):
+    if method == "phased_uncertainty_sampling":
+        return self_normalized_width(B, SIGMA, DELTA / num_rounds, LAMBDA, gain)
+    share = DELTA / (4 * num_rounds * num_points)
+    return B + SIGMA / math.sqrt(LAMBDA) * math.sqrt(2 * math.log(1 / share))
+
+
+def moments_of(K, rows, values=None):
+    """Mean and standard deviation at all candidates given observations of some rows."""
+    if not rows:
+        return K.new_zeros(len(K)), K.diag().sqrt()
+    ridge = LAMBDA * torch.eye(len(rows), dtype=K.dtype)
+    weights = torch.linalg.solve(K[rows][:, rows] + ridge, K[rows])
+    variance = K.diag() - (weights * K[rows]).sum(dim=0)
+    mean = weights.mT @ K.new_tensor([0.0] * len(rows) if values is None else values)
+    return mean, variance.clamp_min(0).sqrt()
+
+
+def check_rounds(strategy, k, expected_lengths, y, is_in, width):
+    """Replays the picks on a finite set; returns how many candidates each round has.
+
+    ``is_in(s, e)`` says whether the observation of step s is in when the round with last step e
+    closes; ``width`` is a function of the information gain of the observations that are.
+    """
+    P = strategy.domain.points
+    K = k(P).to_dense().detach()
+    rows = [trial.info["index"] for trial in strategy.history.trials]
+    alive, first, counts = torch.ones(len(P), dtype=torch.bool), 0, []
+    for round, length in zip(strategy.rounds, expected_lengths, strict=True):
+        steps = range(first, first + length)
+        assert (round.number, round.ids) == (len(counts) + 1, steps)
+        counts.append(int(alive.sum()))
+        for s in steps:
+            _, std = moments_of(K, rows[first:s])
+            assert alive[rows[s]]
+            assert std[alive].max() - std[rows[s]] <= 1e-7
+            info = strategy.history.trials[s].info
+            assert info["round"] == round.number
+            assert info["std"] == pytest.approx(std[rows[s]].item(), abs=1e-7)
+        last, first = steps[-1], steps[-1] + 1
+        if round is strategy.rounds[-1]:
+            break
+        arrived = [s for s in steps if is_in(s, last)]
+        after = torch.zeros_like(alive)
+        after[strategy.rounds[round.number].survivors] = True
+        assert round.closing.arrived == arrived
+        if not arrived:
+            assert torch.equal(after, alive)
+            continue
+        mean, std = moments_of(K, [rows[s] for s in arrived], [y[s] for s in arrived])
+        w = width(dense_information_gain(k, P[[rows[s] for s in arrived]], LAMBDA))
+        threshold = (mean - w * std)[alive].max()
+        slack = mean + w * std - threshold
+        assert round.closing.width == pytest.approx(w, rel=1e-9)
+        assert round.closing.offset == 0
+        assert round.closing.threshold == pytest.approx(threshold.item(), abs=1e-9)
+        # Points within rounding of the threshold may be kept or not.
+        disputed = slack.abs() <= 1e-8
+        assert torch.equal((alive & (slack >= 0))[~disputed], after[~disputed])
+        assert not bool((after & ~alive).any())
+        alive = after
+    return counts
+
+
+@pytest.mark.parametrize("delay", DELAYS)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_pick_is_a_maximiser_among_the_survivors(method, delay):
+    distribution, allowance, u = DELAYS[delay]
+    k = kernel() if delay == "none" else matern(1.8, 1.0)
+    constant = (method == "bpe") != (delay == "poisson")
+    more = {"width": SIXTH} if constant else {}
+    more |= {"delay": allowance} if method == "bpe_delay" else {}
+    problem = rkhs(finite())
+    strategy = make(method, problem.domain, HORIZON, kernel=k, **more)
+    trace = simulate(strategy, problem, HORIZON, delay=distribution, seed=4)
+    expected, waits = lengths(method, u), method != "bpe_delay"
+    tau = trace.delays.tolist()
+
+    def is_in(s, last):
+        return waits or s + tau[s] <= last
+
+    def width(gain):
+        return SIXTH if constant else published_width(method, len(expected), 54, gain)
+
+    counts = check_rounds(strategy, k, expected, trace.observations.tolist(), is_in, width)
+    assert counts[0] == 54 > counts[-1]
+    report = strategy.report()
+    assert [own["length"] for own in report["rounds"]] == expected
+    assert [own["num_candidates"] for own in report["rounds"]] == counts
+    assert [own["volume"] for own in report["rounds"]] == [count / 54 for count in counts]
+    assert [own["closed"] for own in report["rounds"]] == [True] * (len(counts) - 1) + [False]
+    assert (report["horizon"], report["waits"]) == (HORIZON, waits)
+    for own, round in zip(report["rounds"], strategy.rounds, strict=True):
+        gain = dense_information_gain(k, round.points, LAMBDA)
+        assert own["information_gain"] == pytest.approx(gain, rel=1e-6)
+    late = [s for r in strategy.rounds[:-1] for s in r.ids if not is_in(s, r.ids[-1])]
+    too_late = [id for own in report["rounds"][:-1] for id in own["told_too_late"]]
+    assert too_late == [s for s in late if s + tau[s] + 1 < HORIZON]
+    assert bool(late) == (delay != "none" and not waits)
+
+
+def test_the_clock_jumps_over_the_waiting():
+    # No regret for waiting: every round is told before the first ask of the next one.
+    strategy = make("bpe", finite(), 30)
+    trace = simulate(strategy, rkhs(finite()), 30, delay=25, seed=1)
+    starts = [round.first for round in strategy.rounds]
+    for s, told_at in enumerate(trace.told_at.tolist()):
+        assert told_at == next((start for start in starts if start > s), -1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_histories_with_lost_and_reordered_observations(method):
+    problem = rkhs(finite(), seed=1)
+    strategy = make(method, problem.domain, HORIZON, width=SIXTH)
+    waited = play(strategy, problem, seed=11)
+    # When each observation was told: after how many asks.
+    told_after, y, num_asked = {}, {}, 0
+    for event in strategy.events:
+        match event:
+            case Asked():
+                num_asked += 1
+            case Told(id, value):
+                told_after[id], y[id] = num_asked, value
+    assert strategy.history.abandoned
+    assert bool(waited) == (method != "bpe_delay")
+
+    def is_in(s, last):
+        return s in y and told_after[s] <= last + 1
+
+    check_rounds(strategy, kernel(), lengths(method, 6), y, is_in, lambda gain: SIXTH)
+    # The best is that of all that was told, also too late.
+    told = list(y)
+    X = points(strategy, told)
+    mean, _ = dense_posterior(kernel(), X, X.new_tensor([y[id] for id in told]), X, LAMBDA)
+    x, value = strategy.best()
+    assert value == pytest.approx(mean.max().item(), rel=1e-8)
+    assert torch.equal(x, X[mean.argmax()])
+
+
+def test_what_is_told_too_late_is_recorded_and_not_used():
+    def session(late):
+        strategy = make("bpe_delay", finite(), 50, delay=3)
+        first = len(strategy.ask(strategy.round_lengths.length(1, 50, DELTA, delays.SeenDelays())))
+        for id in range(first - 3):
+            strategy.tell(id, f(strategy.history.trials[id].x))
+        strategy.ask(2)
+        if late:
+            strategy.tell(first - 1, 1e6)  # very loud
+        strategy.ask(48 - first)
+        return strategy, first
+
+    (quiet, first), (loud, _) = session(False), session(True)
+    assert torch.equal(points(quiet), points(loud))
+    assert loud.report()["rounds"][0]["told_too_late"] == [first - 1]
+    assert loud.best()[1] > 1e4
+
+
+def test_an_allowance_that_learns():
+    problem, allowance = rkhs(finite()), delays.Observed(0.8)
+    strategy = make("bpe_delay", problem.domain, HORIZON, delay=allowance, width=1.0)
+    tau = simulate(strategy, problem, HORIZON, delay=delays.Geometric(4.0), seed=2).delays.tolist()
+    design = rounds.SquareRoot(HORIZON)
+    for round in strategy.rounds:
+        a = round.first
+        told = [tau[s] for s in range(a) if s + tau[s] + 1 <= a]
+        ages = [a - s - 1 for s in range(a) if s + tau[s] + 1 > a]
+        q = design.design_length(round.number)
+        u = allowance(q, HORIZON, DELTA, delays.SeenDelays(told, ages))
+        assert len(round.points) == min(q + int(u), HORIZON - a)
 
 
 # --- asking, waiting, ending ----------------------------------------------------------------------
 
 
-@both_domains
 @pytest.mark.parametrize("method", ["phased_uncertainty_sampling", "bpe"])
-def test_a_round_is_asked_to_its_border_and_then_waits(method, domain):
-    strategy = make(method, domain(), HORIZON)
-    length = strategy.round_lengths.design_length(1)
-    before = state(strategy)
-    with pytest.raises(WaitingForObservations) as error:
-        strategy.ask(length + 1)
-    assert (error.value.ids, error.value.available) == ([], length)
-    assert str(error.value) == (
-        f"num_trials must be at most {length}, what is left before the round closes, got "
-        f"{length + 1}: ask for {length}, and for others once all its trials are told or abandoned"
-    )
-    assert state(strategy) == before
-    trials = strategy.ask(length)
-    assert [trial.id for trial in trials] == list(range(length))
-    before = state(strategy)
-    for num in (None, 1, 5):
-        with pytest.raises(WaitingForObservations, match="until all its trials are told") as error:
-            strategy.ask(num) if num else strategy.ask()
-        assert (error.value.ids, error.value.available) == (list(range(length)), 0)
-        assert pickle.loads(pickle.dumps(error.value)).ids == error.value.ids
-    assert state(strategy) == before
-    if length > 1:
-        tell(strategy, range(1, length))
+def test_a_round_is_asked_to_its_border_and_then_waits(method):
+    strategy = make(method, finite(), 34)
+    first, second = (strategy.round_lengths.design_length(r) for r in (1, 2))
+
+    def refused(num):
         with pytest.raises(WaitingForObservations) as error:
-            strategy.ask()
-        assert (error.value.ids, error.value.available) == ([0], 0)
-    tell(strategy, [0])
-    second = strategy.round_lengths.design_length(2)
+            strategy.ask(num)
+        return error.value.ids, error.value.available
+
+    assert refused(first + 1) == ([], first)
+    strategy.ask(first)
+    assert refused(None) == refused(5) == (list(range(first)), 0)
+    for id in range(first):
+        assert refused(None) == (list(range(id, first)), 0)
+        strategy.abandon(id) if id == first - 2 else strategy.tell(id, 0.1)
     strategy.ask()
-    with pytest.raises(WaitingForObservations) as error:
-        strategy.ask(second)
-    assert (error.value.ids, error.value.available) == ([length], second - 1)
-    assert f"got {second}: ask for {second - 1}, and for others once" in str(error.value)
+    assert refused(second) == ([first], second - 1)
     assert len(strategy.ask(second - 1)) == second - 1
 
 
-@all_methods
-def test_nothing_is_asked_beyond_the_horizon(method):
-    strategy = make(method, finite(), HORIZON)
-    before = state(strategy)
-    with pytest.raises(HorizonReached, match=f"at most {HORIZON}, .*got {HORIZON + 1}") as error:
-        strategy.ask(HORIZON + 1)
-    assert error.value.horizon == HORIZON
-    assert state(strategy) == before
-    play(strategy, rkhs(strategy.domain), seed=1)
-    assert len(strategy.history.trials) == HORIZON
-    tell(strategy, strategy.pending[:1])
-    before = state(strategy)
-    with pytest.raises(HorizonReached, match="at most 0"):
+@both_domains
+def test_the_horizon_ends_it(domain):
+    with pytest.warns(HorizonWarning, match="first round of 104"):
+        strategy = make("bpe_delay", domain(), 10, delay=100)
+    with pytest.raises(HorizonReached) as error:
+        strategy.ask(11)
+    assert error.value.horizon == 10
+    strategy.ask(10)
+    with pytest.raises(HorizonReached):
         strategy.ask()
-    assert state(strategy) == before
-    tell(strategy, strategy.pending)  # the last round can still be answered
-    assert strategy.pending == []
-    assert len(strategy.report()["rounds"]) == len(strategy.rounds)
+    assert [own["length"] for own in strategy.report()["rounds"]] == [10]
+    # ceil(sqrt(9)) + 6 is the horizon: no warning.
+    assert len(make("bpe_delay", finite(), 9, delay=6).ask(9)) == 9
 
 
-# --- lost and late feedback -----------------------------------------------------------------------
+@both_domains
+def test_a_round_of_which_nothing_comes_eliminates_nothing(domain):
+    strategy = make("bpe", domain(), 30, width=0.1)
+    for trial in strategy.ask(6):
+        strategy.abandon(trial.id)
+    trial = strategy.ask()
+    report = strategy.report()["rounds"]
+    assert (report[0]["arrived"], report[0]["threshold"]) == (0, None)
+    assert (trial.info["round"], report[1]["volume"]) == (2, 1.0)
+    # The second round starts from the prior, as the first did, and is another draw of it.
+    assert trial.info["std"] == pytest.approx(1.0)
+    assert not torch.equal(strategy.rounds[0].points, strategy.rounds[1].points[:6])
 
 
-def test_a_waiting_round_closes_without_abandoned_trials():
-    problem = rkhs(finite())
-    strategy = make("bpe", problem.domain, 60, width=1.0)
-    ids = [trial.id for trial in strategy.ask(8)]
-    tell(strategy, ids[2:])
-    strategy.abandon(0)
-    with pytest.raises(WaitingForObservations) as error:
-        strategy.ask()
-    assert error.value.ids == [1]
-    strategy.abandon(1)
-    strategy.ask()
-    closing = strategy.rounds[0].closing
-    assert closing.arrived == ids[2:]
-    # By the definition, from what was told alone.
-    X = points(strategy, ids[2:])
-    y = X.new_tensor([f(x) for x in X])
-    P = strategy.domain.points
-    mean, covariance = dense_posterior(kernel(), X, y, P, LAMBDA)
-    std = covariance.diag().sqrt()
-    alive = mean + std >= (mean - std).max()
-    assert 0 < len(strategy.rounds[1].survivors) < 54
-    assert strategy.rounds[1].survivors.tolist() == alive.nonzero().flatten().tolist()
+# --- arguments ------------------------------------------------------------------------------------
 
 
-class Recording(Width):
+class Stepwise(Width):
     """Depends on the step, has an offset, and records what it is called with."""
 
     def __init__(self):
@@ -305,18 +304,17 @@ class Recording(Width):
 
 @both_domains
 def test_a_width_sees_the_observations_of_one_round(domain):
-    width = Recording()
-    strategy = make("bpe", domain(), 60, width=width)
-    run(strategy, f, 60, progress=False)
-    lengths = [len(round.points) for round in strategy.rounds[:-1]]
-    assert width.calls == [(n + 1, n) for n in lengths]
-    w, offset = 0.5 + 0.01 * (lengths[0] + 1), 0.002 * (lengths[0] + 1)
+    width = Stepwise()
+    strategy = make("bpe", domain(), 40, width=width)
+    run(strategy, f, 40, progress=False)
+    counts = [len(round.points) for round in strategy.rounds[:-1]]
+    assert width.calls == [(n + 1, n) for n in counts]
+    t, Z = counts[0] + 1, finite().points
     X = points(strategy, strategy.rounds[0].ids)
-    Z = finite().points
     mean, covariance = dense_posterior(kernel(), X, X.new_tensor([f(x) for x in X]), Z, LAMBDA)
-    half = w * covariance.diag().sqrt() + offset
+    half = (0.5 + 0.01 * t) * covariance.diag().sqrt() + 0.002 * t
     closing, survivors = strategy.rounds[0].closing, strategy.rounds[1].survivors
-    assert (closing.width, closing.offset) == pytest.approx((w, offset))
+    assert (closing.width, closing.offset) == pytest.approx((0.5 + 0.01 * t, 0.002 * t))
     alive = mean + half >= closing.threshold
     assert 0 < alive.sum() < 54
     if domain is finite:
@@ -330,346 +328,285 @@ def test_a_width_sees_the_observations_of_one_round(domain):
 def test_a_width_of_zero_keeps_the_argmax():
     strategy = make("bpe", finite(), 30, width=0.0)
     run(strategy, f, 30, progress=False)
-    assert [len(round.survivors) for round in strategy.rounds[1:]] == [1] * len(strategy.rounds[1:])
     best = strategy.domain.points[strategy.rounds[1].survivors]
     assert best.tolist() == [strategy.rounds[0].closing.argmax]
 
 
-@both_domains
-def test_a_round_of_which_nothing_comes_eliminates_nothing(domain):
-    strategy = make("bpe", domain(), 30, width=0.1)
-    for trial in strategy.ask(6):
-        strategy.abandon(trial.id)
-    trial = strategy.ask()
-    assert trial.info["round"] == 2
-    report = strategy.report()["rounds"]
-    assert (report[0]["arrived"], report[0]["threshold"]) == (0, None)
-    assert report[1]["volume"] == 1.0
-    # The second round starts from the prior, as the first did, and is another draw of it.
-    assert trial.info["std"] == pytest.approx(1.0)
-    assert not torch.equal(strategy.rounds[0].points, strategy.rounds[1].points[:6])
-
-
-@both_domains
-def test_all_feedback_lost(domain):
-    strategy = make("bpe_delay", domain(), 60, width=0.1)
-    strategy.ask(60)
-    assert len(strategy.pending) == 60
-    report = strategy.report()
-    assert [round["volume"] for round in report["rounds"]] == [1.0] * len(report["rounds"])
-    assert len(report["rounds"]) > 2
-    assert report["best"] is None
-    for round in strategy.rounds:
-        assert round.choice.std[0] == pytest.approx(1.0)
-
-
-@both_domains
-def test_late_feedback_is_recorded_and_not_used(domain):
-    def session(late):
-        strategy = make("bpe_delay", domain(), 50, delay=3)
-        first = len(strategy.ask(strategy.round_lengths.length(1, 50, DELTA, delays.SeenDelays())))
-        tell(strategy, range(first - 3))
-        strategy.ask(2)
-        if late:
-            # From a closed round, very loud: neither an error nor evidence.
-            for id in range(first - 3, first):
-                strategy.tell(id, 1e6)
-        tell(strategy, range(first, first + 2))
-        strategy.ask(50 - first - 2)
-        return strategy, first
-
-    (quiet, first), (loud, _) = session(False), session(True)
-    assert torch.equal(points(quiet), points(loud))
-    one, two = (s.report()["rounds"] for s in (quiet, loud))
-    assert two[0]["told_too_late"] == list(range(first - 3, first))
-    assert one[0]["told_too_late"] == []
-    for round in (*one[:-1], *two[:-1]):
-        del round["told_too_late"]
-    assert one == two
-    # In the history, and so in `best`, it counts.
-    assert [loud.history.values[id] for id in range(first - 3, first)] == [1e6] * 3
-    assert loud.best()[1] > 1e4
-    with pytest.raises(UnknownTrialError, match="already told"):
-        loud.tell(first - 1, 0.0)
-
-
-# --- bad input ------------------------------------------------------------------------------------
-
-
-@both_domains
-def test_a_horizon_shorter_than_the_first_round_is_a_warning(domain):
-    with pytest.warns(HorizonWarning, match=r"first round of 104, got 10; it is cut"):
-        strategy = make("bpe_delay", domain(), 10, delay=100)
-    assert strategy.report()["warnings"] == [
-        "horizon must be at least the first round of 104, got 10; it is cut"
-    ]
-    assert len(strategy.ask(10)) == 10
-    assert [round["length"] for round in strategy.report()["rounds"]] == [10]
-    with pytest.raises(HorizonReached):
-        strategy.ask()
-
-
-def test_a_first_round_of_the_whole_horizon_is_no_warning():
-    strategy = make("bpe_delay", finite(), 9, delay=6)  # ceil(sqrt(9)) + 6
-    assert len(strategy.ask(9)) == 9
-    assert make("phased_uncertainty_sampling", finite(), 1).ask().id == 0
-
-
-def test_a_first_round_that_is_learnt():
-    # Observed starts with as much allowance as the round is long: 4 + 4 <= 9 < 2 ceil(sqrt(10)).
-    strategy = make("bpe_delay", finite(), 16, delay=delays.Observed())
-    strategy.ask(16)
-    assert [round["length"] for round in strategy.report()["rounds"]] == [8, 8]
-
-
-def prior(**options):
-    return KernelGP(kernel(), LAMBDA, **options)
-
-
-def test_rounds_that_are_made_for_a_horizon_tell_it():
-    lengths = rounds.DelayAware(rounds.SquareRoot(20), 3)
-    first, second = (
-        PhasedElimination(finite(), prior(), 1.0, lengths, *given).report() for given in ((), (20,))
-    )
-    assert first == second
-    assert first["horizon"] == 20
-
-
-def test_a_kernel_of_unknown_smoothness_needs_a_width_on_a_box():
-    from gpytorch.kernels import PeriodicKernel
-
-    k = PeriodicKernel().double()
-    with pytest.raises(ValueError, match="kernel"):
-        make("bpe", box(), 20, kernel=k)
-    assert make("bpe", box(), 20, kernel=k, width=2.0).ask().id == 0
-    assert make("bpe", finite(), 20, kernel=k).ask().id == 0
-
-
-# --- studies --------------------------------------------------------------------------------------
-
-
-@both_domains
-def test_run_waits_by_itself(domain):
-    g, lock, under_way, most = torch.Generator().manual_seed(0), threading.Lock(), set(), []
-
-    def slow(x):
-        with lock:
-            pause = 0.004 * torch.rand((), generator=g).item()
-            under_way.add(id(x))
-            most.append(len(under_way))
-        time.sleep(pause)
-        with lock:
-            under_way.remove(id(x))
-        return f(x)
-
-    strategy = make("bpe", domain(), 30)
-    with ThreadPoolExecutor(4) as pool:
-        result = run(strategy, slow, 100, executor=pool, max_pending=4, progress=False)
-    # The horizon ended it, though 100 trials were wanted.
-    assert sorted(result.ids) == list(range(30))
-    assert max(most) > 1
-    told = set()
-    for event in strategy.events:
-        if isinstance(event, Told):
-            told.add(event.id)
-        elif isinstance(event, Asked) and opens(event.trial):
-            assert told == set(range(event.trial.id))
-    alone = make("bpe", domain(), 30)
-    run(alone, f, 30, progress=False)
-    assert_close(points(alone), points(strategy), **tolerance(torch.float64))
-
-
-def test_run_goes_on_when_trials_fail():
-    def fails(x):
-        if x[0] == 2.0:
-            raise RuntimeError("left face")
-        return f(x)
-
-    strategy = make("bpe", finite(), 30)
-    with pytest.warns(TrialFailedWarning):
-        result = run(strategy, fails, 30, max_retries=0, progress=False)
-    assert result.failures
-    assert len(result.ids) + len(result.failures) == 30
-    arrived = [id for round in strategy.rounds[:-1] for id in round.closing.arrived]
-    assert set(arrived).isdisjoint({failure.id for failure in result.failures})
-
-
-def test_the_clock_jumps_over_the_waiting():
+def test_a_prior_mean_moves_everything_with_it():
     problem = rkhs(finite())
-    strategy = make("bpe", problem.domain, 30)
-    trace = simulate(strategy, problem, 30, delay=25, seed=1)
-    # No regret for waiting: every round is told before the next one's first ask.
-    starts = [round.first for round in strategy.rounds]
-    for s, told_at in enumerate(trace.told_at.tolist()):
-        later = [start for start in starts if start > s]
-        assert told_at == (later[0] if later else -1)
-    with pytest.raises(HorizonReached):
-        simulate(make("bpe", problem.domain, 20), problem, 21)
-
-
-@pytest.mark.parametrize("level", [None, 0.8])
-def test_an_allowance_that_learns(level):
-    horizon, allowance = 150, delays.Observed(level)
-    problem = rkhs(finite())
-    strategy = make("bpe_delay", problem.domain, horizon, delay=allowance, width=1.0)
-    trace = simulate(strategy, problem, horizon, delay=delays.Geometric(4.0), seed=2)
-    tau = trace.delays.tolist()
-    design = rounds.SquareRoot(horizon)
-    for round in strategy.rounds:
-        a = round.first
-        told = [tau[s] for s in range(a) if s + tau[s] + 1 <= a]
-        ages = [a - s - 1 for s in range(a) if s + tau[s] + 1 > a]
-        q = design.design_length(round.number)
-        u = allowance(q, horizon, DELTA, delays.SeenDelays(told, ages))
-        assert len(round.points) == min(q + int(u), horizon - a)
-    learnt = [len(r.points) - design.design_length(r.number) for r in strategy.rounds]
-    assert learnt[0] == design.design_length(1)  # knows nothing yet
-    assert learnt[1] < 60  # of 150; the geometric quantile 0.8 is 7, that of 1 - delta/2T is 37
-    assert strategy.report()["rounds"][-1]["num_candidates"] < 54
-
-
-# --- the report -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("method", "domain"),
-    [("phased_uncertainty_sampling", finite), ("bpe", box), ("bpe_delay", finite)],
-)
-def test_the_report_is_plain_numbers(method, domain):
-    problem = rkhs(domain())
-    strategy = make(method, problem.domain, 80, width=1.0)
-    assert json.loads(json.dumps(strategy.report()))["rounds"] == []
-    simulate(strategy, problem, 80, delay=3, seed=0)
-    report = strategy.report()
-    assert json.loads(json.dumps(report)) == report
-    assert report["horizon"] == report["num_asked"] == 80
-    assert report["waits"] == (method != "bpe_delay")
-    assert report["width"] == {"name": "Constant", "value": 1.0}
-    details = report["rounds"]
-    assert sum(round["length"] for round in details) == 80
-    assert [round["closed"] for round in details] == [True] * (len(details) - 1) + [False]
-    volumes = [round["volume"] for round in details]
-    errors = [round["volume_standard_error"] for round in details]
-    assert volumes[0] == 1.0 and errors[0] == 0.0
-    assert 0 < volumes[-1] < 0.6
-    for before, after, error in zip(volumes, volumes[1:], errors[1:], strict=False):
-        assert after <= before + 4 * error
-    if domain is finite:
-        assert errors == [0.0] * len(errors)
-        assert volumes == [round["num_candidates"] / 54 for round in details]
-    else:
-        # Of a binomial share of 2048 points, up to what hit-and-run loses.
-        assert all(0 < error < 0.05 for error in errors[1:])
-    X = points(strategy, strategy.rounds[1].ids)
-    K = kernel()(X).to_dense().detach() / LAMBDA
-    gain = 0.5 * torch.logdet(torch.eye(len(X), dtype=X.dtype) + K)
-    assert details[1]["information_gain"] == pytest.approx(gain.item(), rel=1e-6)
-
-
-@both_domains
-def test_best_is_the_best_posterior_mean_of_all_that_was_told(domain):
-    problem = rkhs(domain())
-    strategy = make("bpe_delay", problem.domain, 60)
-    trace = simulate(strategy, problem, 60, delay=delays.Poisson(6.0), seed=3)
-    told = [s for s in range(60) if trace.told_at[s] >= 0]
-    X, y = points(strategy, told), trace.observations[told]
-    mean, _ = dense_posterior(kernel(), X, y, X, LAMBDA)
-    x, value = strategy.best()
-    assert value == pytest.approx(mean.max().item(), rel=1e-8)
-    assert torch.equal(x, X[mean.argmax()])
+    plainly, shifted = (make("bpe", problem.domain, 50, width=1.0, mean=m) for m in (None, 7.0))
+    for strategy, shift in ((plainly, 0.0), (shifted, 7.0)):
+        run(strategy, lambda x, shift=shift: problem(x) + shift, 50, progress=False)
+    assert torch.equal(points(plainly), points(shifted))
+    one, two = ([r.closing.threshold for r in s.rounds[:-1]] for s in (plainly, shifted))
+    assert two == pytest.approx([t + 7 for t in one], abs=1e-9)
 
 
 @pytest.mark.parametrize("mean", [None, lambda X: X[..., 0] - 2], ids=["zero", "linear"])
 def test_repeated_observations_of_a_point_are_one_of_their_average(mean):
-    domain = FiniteSet(finite().points[::9])  # 6 points
-    strategy = make("bpe_delay", domain, 50, mean=mean)
+    strategy = make("bpe_delay", FiniteSet(finite().points[::9]), 50, mean=mean)
     strategy.ask(50)
     g = torch.Generator().manual_seed(0)
-    for _ in range(2):  # what was told since counts
-        ids = strategy.pending[: 20 + len(strategy.history.values)]
-        for id in ids:
-            strategy.tell(id, torch.randn((), generator=g).item())
-        told = list(strategy.history.values)
-        X = points(strategy, told)
-        prior = 0 * X[:, 0] if mean is None else mean(X)
-        y = X.new_tensor([strategy.history.values[id] for id in told])
-        expected, _ = dense_posterior(kernel(), X, y - prior, X, LAMBDA)
-        assert_close(strategy.evaluated_means(), expected + prior, **tolerance(X.dtype))
-    assert len(told) == 50
+    for id in strategy.pending[:40]:
+        strategy.tell(id, torch.randn((), generator=g).item())
+    X = points(strategy, list(strategy.history.values))
+    prior = 0 * X[:, 0] if mean is None else mean(X)
+    y = X.new_tensor(list(strategy.history.values.values()))
+    expected, _ = dense_posterior(kernel(), X, y - prior, X, LAMBDA)
+    torch.testing.assert_close(
+        strategy.evaluated_means(), expected + prior, **tolerance(torch.float64)
+    )
 
 
-@both_domains
-def test_the_best_point_is_computed_once(domain, monkeypatch):
-    strategy = make("bpe_delay", domain(), 20)
-    strategy.ask(20)
-    tell(strategy, range(8))
-    best = strategy.best()
-    with monkeypatch.context() as patch:
-        patch.setattr("botorch_ext.strategies.fixed_design.horizon.means_with_repeats", None)
-        assert strategy.report()["best"] == {"x": best[0].tolist(), "mean": best[1]}
-    tell(strategy, [8])
-    strategy.tell(9, 50.0)
-    assert strategy.best()[1] > best[1]
+def test_rounds_are_closed_in_one_way():
+    prior, schedule = KernelGP(kernel(), LAMBDA), rounds.SquareRoot(30)
+    late = rounds.DelayAware(schedule, 3)
+    assert PhasedElimination(finite(), prior, 1.0, late).horizon == 30
+    for lengths_, waits in ((schedule, True), (late, False)):
+        with pytest.raises(ValueError, match=r"^closing must"):
+            PhasedElimination(finite(), prior, 1.0, lengths_, waits=waits, closing="arrival")
+    given = {"noise_variance": LAMBDA, "width": 1.0, "horizon": 30}
+    for more in ({}, {"closing": "arrival", "delay": 3}):
+        with pytest.raises(ValueError, match="delay must"):
+            algorithms.bpe_delay(finite(), kernel(), **given, **more)
 
 
-def test_asking_within_a_round_does_not_look_through_the_pending(monkeypatch):
-    strategy = make("bpe", finite(), 400)
-    strategy.ask()
-    monkeypatch.setattr(History, "pending", property(lambda history: pytest.fail("looked")))
-    strategy.ask(10)
+def changed(**values):
+    """Changes the opening of a round; None takes an entry away."""
+
+    def change(info):
+        for name, value in values.items():
+            if value is None:
+                del info["opening"][name]
+            else:
+                info["opening"][name] = value(info["opening"][name]) if callable(value) else value
+
+    return change
 
 
-def test_a_prior_mean_moves_everything_with_it():
-    # f + 7 with the prior mean 7 is f with none.
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("info", lambda info: info.pop("opening")),
+        ("info", lambda info: info.update(opening=3)),
+        ("info", changed(argmax=None)),
+        ("info", changed(plan=None)),
+        ("(threshold|points)", changed(threshold=100.0)),
+        ("threshold", changed(threshold="high")),
+        ("threshold", changed(threshold=math.nan)),
+        ("argmax", changed(argmax=[9.0, 9.0])),
+        ("argmax", changed(argmax=[3.0])),
+        ("std", changed(plan=lambda plan: plan[:-1])),
+        ("plan", changed(plan="15 points of it")),
+        ("plan", changed(plan=lambda plan: [2**70 for _ in plan])),
+        ("std", changed(std=lambda std: [-s for s in std])),
+        ("volume", changed(volume="all")),
+    ],
+)
+def test_a_record_of_an_opening_that_cannot_be_is_refused(name, change):
+    domain = box if name == "(threshold|points)" else finite  # where a region is made of it
+    played, fresh = make("bpe", domain(), 34), make("bpe", domain(), 34)
+    for trial in played.ask(6):
+        played.tell(trial.id, f(trial.x))
+    played.ask()
+    events = list(played.events)
+    change(events[-1].trial.info)
+    fresh.replay(events[:5])
+    with pytest.raises(ValueError, match=f"^{name} .*must"):
+        fresh.replay(events[5:])
+    assert len(fresh.events) == 5
+
+
+# --- on a box -------------------------------------------------------------------------------------
+
+
+def net_width(num_rounds, q):
+    """For the RBF kernel: C_k = 1 and xi = 1 in lengthscales."""
+    sides = (3.0 / 0.9, 1.5 / 0.5)
+    N = math.prod(math.ceil(side * math.sqrt(2) * B * math.sqrt(q) / 2) for side in sides)
+    return published_width("bpe", num_rounds, N, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("method", "constant", "horizon"),
+    [
+        ("bpe_delay", False, 30),
+        pytest.param("bpe", True, 110, marks=pytest.mark.slow),
+        pytest.param("phased_uncertainty_sampling", False, 110, marks=pytest.mark.slow),
+    ],
+)
+def test_on_a_box_every_point_lies_in_the_region_of_its_round(method, constant, horizon):
+    problem = rkhs(box(), seed=1)
+    strategy = make(method, problem.domain, horizon, **({"width": SIXTH} if constant else {}))
+    trace = simulate(strategy, problem, horizon, delay=delays.Poisson(4.0), seed=4)
+    expected, grid = lengths(method, 6, horizon), box().sample(900, seed=3)
+    tau, waits = trace.delays.tolist(), method != "bpe_delay"
+    recorded, alive, first = [], torch.ones(len(grid), dtype=torch.bool), 0
+
+    def slacks(Z):
+        """Of the constraints so far, dense: ``constraints x m``."""
+        rows = [Z.new_full((len(Z),), math.inf)]
+        for X, y, w, offset, threshold in recorded:
+            mean, covariance = dense_posterior(kernel(), X, y, Z, LAMBDA)
+            rows.append(mean + w * covariance.diag().clamp_min(0).sqrt() + offset - threshold)
+        return torch.stack(rows)
+
+    for round, length in zip(strategy.rounds, expected, strict=True):
+        assert round.ids == range(first, first + length)
+        first += length
+        asked = points(strategy, round.ids)
+        # Tolerances: rounding of dense algebra, condition number 1e4.
+        assert slacks(asked).min() >= -1e-8
+        assert bool(box().contains(asked).all())
+        assert bool(round.survivors.contains(problem.optimizer).all())
+        at_grid = slacks(grid).amin(dim=0)
+        torch.testing.assert_close(round.survivors.margin(grid), at_grid, rtol=0, atol=1e-7)
+        alive = at_grid >= 0
+        error = 5 * round.choice.volume_error + 0.06
+        assert round.choice.volume == pytest.approx(alive.double().mean().item(), abs=error)
+        if round is strategy.rounds[-1]:
+            break
+        arrived = [s for s in round.ids if waits or s + tau[s] <= round.ids[-1]]
+        closing = round.closing
+        assert sorted(closing.arrived) == arrived
+        X, y = points(strategy, arrived), trace.observations[arrived]
+        w, offset = SIXTH, 0.0
+        if method == "phased_uncertainty_sampling":
+            gain = dense_information_gain(kernel(), X, LAMBDA)
+            w = published_width(method, len(expected), 1, gain)
+        elif not constant:
+            w, offset = net_width(len(expected), len(X)), 1 / math.sqrt(len(X))
+        assert (closing.width, closing.offset) == pytest.approx((w, offset), rel=1e-9)
+        # The threshold is the lower bound of a point of the region, and the largest on the grid.
+        top = asked.new_tensor([closing.argmax])
+        assert slacks(top).min() >= -1e-8
+        mean, covariance = dense_posterior(kernel(), X, y, torch.cat([top, grid[alive]]), LAMBDA)
+        lower = mean - w * covariance.diag().clamp_min(0).sqrt() - offset
+        assert lower[0].item() == pytest.approx(closing.threshold, abs=1e-8)
+        assert lower.max() <= closing.threshold + 1e-7
+        recorded.append((X, y, w, offset, closing.threshold))
+    assert not constant or alive.double().mean() < 0.6
+
+
+# --- rounds that close by arrival -----------------------------------------------------------------
+
+ARRIVALS = {
+    "at once": ({"width": SIXTH}, delays.Fixed(0)),
+    "later": ({"width": 1.0}, delays.Fixed(20)),
+    "heavy": ({"width": 1.0, "kappa": math.sqrt(2)}, delays.LogNormal(2.0, 1.5)),
+    "published": ({}, delays.Poisson(5.0)),
+    "in any order": ({"width": 1.0, "kappa": 1.1}, None),
+}
+
+
+def follow(events, horizon, kappa=1.0, width=None):
+    """Replays the decisions on the finite set; counts what was in it."""
+    K = kernel()(finite().points).to_dense().detach()
+    q = [1]
+    while sum(q[1:]) < horizon:
+        q.append(math.ceil(math.sqrt(horizon * q[-1]) - 1e-12))
+    w = published_width("bpe", len(q) - 1, len(K), 0.0) if width is None else width
+    alive, r, first, plays_mean = torch.ones(len(K), dtype=torch.bool), 1, 0, False
+    row, y, promise, seen = {}, {}, math.nan, Counter()
+    for event in events:
+        match event:
+            case Told(id, value):
+                y[id] = value
+            case Abandoned():
+                seen["abandoned"] += 1
+        if not isinstance(event, Asked):
+            continue
+        id, info = event.trial.id, event.trial.info
+        opens = id == 0
+        if id - first >= q[r] and not plays_mean:
+            arrived = [i for i in range(first, id) if i in y]
+            mean, std = moments_of(K, [row[i] for i in arrived], [y[i] for i in arrived])
+            opens = float(std[alive].max()) <= kappa * promise + 1e-9
+            if opens:
+                threshold = float((mean - w * std)[alive].max())
+                assert info["opening"]["threshold"] == pytest.approx(threshold, abs=1e-9)
+                alive &= mean + w * std >= threshold - 1e-12
+                seen["closed"] += 1
+                seen["waited"] += id - first - q[r]
+                seen["closed without all"] += len(arrived) < id - first
+                r, first = r + 1, id
+                plays_mean = horizon - id <= q[r]
+        assert opens == ("opening" in info)
+        if opens:
+            record = info["opening"]
+            assert record["volume"] == pytest.approx(float(alive.double().mean()))
+            assert len(record["plan"]) == (0 if plays_mean else min(q[r], horizon - id))
+            if not plays_mean:
+                promise = float(moments_of(K, record["plan"])[1][alive].max())
+                assert record["promise"] == pytest.approx(promise, abs=1e-8)
+        assert info["round"] == r
+        row[id] = info["index"]
+        assert alive[row[id]]
+        if plays_mean:
+            seen["mean"] += 1
+            mean, _ = moments_of(K, [row[i] for i in y], list(y.values()))
+            assert mean[alive].max() - mean[row[id]] <= 1e-7
+        else:
+            _, std = moments_of(K, [row[i] for i in range(first, id)])
+            assert std[alive].max() - std[row[id]] <= 1e-7
+            assert info["std"] == pytest.approx(std[row[id]].item(), abs=1e-7)
+    return seen, alive
+
+
+def by_arrival(domain, horizon, **options):
+    return make("bpe_delay", domain, horizon, delay="unknown", closing="arrival", **options)
+
+
+def test_rounds_that_close_by_arrival():
+    seen = Counter()
+    for options, delay in ARRIVALS.values():
+        problem = rkhs(finite())
+        strategy = by_arrival(problem.domain, 130, **options)
+        if delay is None:
+            play(strategy, problem, seed=11)
+        else:
+            simulate(strategy, problem, 130, delay=delay, seed=4)
+        counted, alive = follow(strategy.events, 130, **options)
+        assert alive.nonzero().flatten().tolist() == strategy.rounds[-1].survivors.tolist()
+        seen += counted
+        own = strategy.report()["rounds"]
+        assert sum(each["length"] for each in own) == sum(each["asked"] for each in own) == 130
+    for what in ("closed", "waited", "closed without all", "mean", "abandoned"):
+        assert seen[what] > 0, what
+
+
+@pytest.mark.parametrize("entry", ["opening", "more"])
+def test_a_record_of_an_arrival_that_cannot_be_is_refused(entry):
     problem = rkhs(finite())
-    plainly = make("bpe", problem.domain, 60, width=1.0)
-    shifted = make("bpe", problem.domain, 60, width=1.0, mean=lambda X: X.new_full(X.shape[:-1], 7))
-    for strategy, shift in ((plainly, 0.0), (shifted, 7.0)):
-        run(strategy, lambda x, shift=shift: problem(x) + shift, 60, progress=False)
-    assert torch.equal(points(plainly), points(shifted))
-    thresholds = [[r.closing.threshold for r in s.rounds[:-1]] for s in (plainly, shifted)]
-    assert thresholds[1] == pytest.approx([t + 7 for t in thresholds[0]], abs=1e-9)
+    played, fresh = (by_arrival(problem.domain, 60, width=1.0) for _ in range(2))
+    simulate(played, problem, 60, delay=delays.Fixed(8), seed=1)
+    events = list(played.events)
+    at = next(i for i, e in enumerate(events) if isinstance(e, Asked) and entry in e.trial.info)
+    info = events[at].trial.info
+    if entry == "opening":
+        info[entry]["promise"] = math.nan
+    else:
+        info[entry]["plan"] = []
+    with pytest.raises(ValueError, match=r"^(promise|std) must"):
+        fresh.replay(events[: at + 1])
+    assert fresh.events == ()
 
 
-@both_domains
-def test_float32(domain):
-    domain = domain(dtype=torch.float32)
-    strategy = make("bpe", domain, 40, width=2.0)
-    run(strategy, f, 40, progress=False)
-    X = points(strategy)
-    assert X.dtype == torch.float32
-    fresh = make("bpe", domain, 40, width=2.0)
-    fresh.replay(strategy.events)
-    assert fresh.report() == strategy.report()
-    assert strategy.rounds[-1].choice.volume < 1.0
-
-
-@both_domains
-def test_seeds_differ(domain):
-    one, again, other = (make("bpe", domain(), HORIZON, seed=seed) for seed in (1, 1, 2))
-    for strategy in (one, again, other):
-        strategy.ask(6)
-    assert torch.equal(points(one), points(again))
-    assert not torch.equal(points(one), points(other))
-
-
-@both_domains
-def test_a_prior_mean_that_cannot_be_copied(domain):
-    class Mean:
-        def __init__(self):
-            self._lock = threading.Lock()
-
-        def __call__(self, X):
-            return 0.1 * X[..., 0]
-
-    def new():
-        return algorithms.bpe(
-            domain(), kernel(), noise_variance=LAMBDA, width=2.0, horizon=20, mean=Mean()
-        )
-
-    strategy, other = new(), new()
-    for trial in strategy.ask(2):
-        strategy.tell(trial.id, 0.5)
-    other.replay(strategy.events)
-    assert other.report() == strategy.report()
-    strategy.clone()
+@pytest.mark.slow
+def test_on_a_box_the_last_round_plays_the_highest_mean():
+    problem, horizon = rkhs(box(), seed=1), 60
+    strategy = by_arrival(problem.domain, horizon, width=1.0)
+    trace = simulate(strategy, problem, horizon, delay=delays.Poisson(3.0), seed=4)
+    last, known, asked = strategy.rounds[-1], [], 0
+    Z = box().sample(500, seed=3)
+    Z = Z[last.survivors.contains(Z)]
+    for event in strategy.events:
+        if isinstance(event, Told):
+            known.append(event.id)
+        if isinstance(event, Asked) and event.trial.id in last.ids:
+            X, y = points(strategy, known), trace.observations[known]
+            at = torch.cat([event.trial.x[None], Z])
+            mean, _ = dense_posterior(kernel(), X, y, at, LAMBDA)
+            assert mean[0] >= mean.max() - 1e-6
+            asked += 1
+    assert last.plays_mean and asked == len(last.points) > 5
