@@ -18,7 +18,7 @@ from tests.helpers import rbf
 SIDE = torch.linspace(-1.0, 1.0, 5, dtype=torch.float64)
 SQUARE = FiniteSet(torch.cartesian_prod(SIDE, SIDE))
 BOX = Box([[-1.0, -1.0], [1.0, 1.0]])
-PROCESSORS = (0.0, 1.0, 2.0)
+PROCESSORS = (0.0, 1.0)
 
 
 class Rounded(Kernel):
@@ -53,23 +53,23 @@ METHODS = {
     "credible_ucb": lambda p: algorithms.credible_ucb(SQUARE, models(p), **KNOWN),
     "expected_ucb": lambda p: algorithms.expected_ucb(SQUARE, models(p), width=2.0),
     "safe_ucb": lambda p: algorithms.safe_ucb(
-        SQUARE, models(p), **KNOWN, certificates=True, horizon=40
+        SQUARE, models(p), **KNOWN, certificates=True, horizon=30
     ),
     "stable_opt": lambda p: algorithms.stable_opt(
         SQUARE, kernel(p), **RIDGE, width=2.0, radius=0.5
     ),
-    "bpe": lambda p: algorithms.bpe(SQUARE, kernel(p), **RIDGE, width=0.5, horizon=40),
+    "bpe": lambda p: algorithms.bpe(SQUARE, kernel(p), **RIDGE, width=0.5, horizon=30),
     "bpe_delay": lambda p: algorithms.bpe_delay(
-        SQUARE, kernel(p), **RIDGE, width=0.0, horizon=40, delay=3
+        SQUARE, kernel(p), **RIDGE, width=0.0, horizon=30, delay=3
     ),
     "phased_uncertainty_sampling": lambda p: algorithms.phased_uncertainty_sampling(
-        SQUARE, kernel(p), **RIDGE, width=0.5, horizon=40
+        SQUARE, kernel(p), **RIDGE, width=0.5, horizon=30
     ),
     "certified_bucb": lambda p: algorithms.certified_bucb(
-        SQUARE, kernel(p), **RIDGE, width=0.5, horizon=40, buy="always"
+        SQUARE, kernel(p), **RIDGE, width=0.5, horizon=30, buy="always"
     ),
     "breadthwise_exploration": lambda p: algorithms.breadthwise_exploration(
-        BOX, kernel(p), **RIDGE, width=0.5, rkhs_bound=1.0, horizon=40, holder=(1.5, 1.0)
+        BOX, kernel(p), **RIDGE, width=0.5, rkhs_bound=1.0, horizon=30, holder=(1.5, 1.0)
     ),
 }
 
@@ -77,7 +77,7 @@ METHODS = {
 def played(strategy: Strategy) -> list[Any]:
     """What was asked on a symmetric function without noise, and what is best."""
     asked = []
-    for _ in range(40):
+    for _ in range(30):
         trial = strategy.ask()
         asked.append(trial.x.tolist())
         strategy.tell(trial.id, float(torch.cos(1.3 * trial.x.norm())))
@@ -96,7 +96,7 @@ def test_the_rule(dtype, noise):
     values = torch.tensor([0.5, 2.0 - noise, 1.0, 2.0, -3.0, 1.0 + noise], dtype=dtype)
     assert first_highest(values).tolist() == [1]
     assert first_highest(torch.stack([values, -values])).tolist() == [[1], [4]]
-    assert first_highest(values, 1.2).tolist() == [2]  # with an error of their own
+    assert first_highest(values, 1.6).tolist() == [0]  # with an error of their own
     assert reach(values, 1.0 + noise).tolist() == [False, True, True, True, False, True]
     kept = {1: [1], 2: [1, 3], 3: [1, 2, 3], 4: [1, 2, 3, 5], 6: [0, 1, 2, 3, 4, 5]}
     for num, rows in kept.items():
