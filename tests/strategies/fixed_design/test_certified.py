@@ -84,6 +84,26 @@ def test_published_widths_share_delta_among_rounds_points_and_two_bounds(num_ini
     assert (on_box.delta, on_box.num_rounds) == (PUBLISHED["delta"] / 2, oracle.R)
 
 
+@pytest.mark.parametrize("horizon", [8, 11, 12, 13, 14])
+def test_the_round_that_the_horizon_cuts_has_no_block(horizon):
+    """Of rounds of 4, 7 and 10 steps, 12 leave the third one step, 11 none."""
+    problem, options = rkhs(finite()), {**ALWAYS, "share": 0.5}
+    strategy, fresh = (make(problem.domain, horizon, **options) for _ in range(2))
+    simulate(strategy, problem, horizon, seed=1)
+    follow(Certified(numbers(horizon, **options)), fresh, strategy.events)
+
+
+def test_bounds_are_clipped_from_below_too():
+    # f lies between -1.9 and 0.1: upper bounds end below B, lower bounds below -B.
+    options = {**ALWAYS, "share": 0.5, "rkhs_bound": 0.5}
+    strategy, fresh = (make(finite(), 40, **options) for _ in range(2))
+    for _ in range(40):
+        trial = strategy.ask()
+        strategy.tell(trial.id, f(trial.x))
+    oracle = follow(Certified(numbers(40, **options)), fresh, strategy.events)
+    assert oracle.c < 0.99
+
+
 def test_any_rule_may_play_the_free_steps():
     asked = []
 
