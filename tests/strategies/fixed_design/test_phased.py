@@ -219,17 +219,17 @@ def test_what_is_told_too_late_is_recorded_and_not_used():
 
 
 def test_an_allowance_that_learns():
-    problem, allowance = rkhs(finite()), delays.Observed(0.8)
-    strategy = make("bpe_delay", problem.domain, HORIZON, delay=allowance, width=1.0)
-    tau = simulate(strategy, problem, HORIZON, delay=delays.Geometric(4.0), seed=2).delays.tolist()
-    design = rounds.SquareRoot(HORIZON)
+    problem, allowance, horizon = rkhs(finite()), delays.Observed(0.8), 150
+    strategy = make("bpe_delay", problem.domain, horizon, delay=allowance, width=1.0)
+    tau = simulate(strategy, problem, horizon, delay=delays.Geometric(4.0), seed=2).delays.tolist()
+    design = rounds.SquareRoot(horizon)
     for round in strategy.rounds:
         a = round.first
         told = [tau[s] for s in range(a) if s + tau[s] + 1 <= a]
         ages = [a - s - 1 for s in range(a) if s + tau[s] + 1 > a]
         q = design.design_length(round.number)
-        u = allowance(q, HORIZON, DELTA, delays.SeenDelays(told, ages))
-        assert len(round.points) == min(q + int(u), HORIZON - a)
+        u = allowance(q, horizon, DELTA, delays.SeenDelays(told, ages))
+        assert len(round.points) == min(q + int(u), horizon - a)
 
 
 # --- asking, waiting, ending ----------------------------------------------------------------------
