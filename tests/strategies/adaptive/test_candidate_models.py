@@ -1,0 +1,647 @@
+"""Methods over several models against their definitions: which models play and which are refuted,
+every pick a maximiser, every recorded prediction."""
+
+import math
+import warnings
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from botorch_ext import CandidateModels, algorithms, widths
+from botorch_ext.exceptions import AllModelsRejectedWarning, BotorchExtWarning, KernelBoundWarning
+from tests.helpers import devices, matern, rbf, steps_on
+from tests.oracles.models import Candidate, check_record, predictions, upper_bounds, xi
+from tests.strategies.adaptive.joint_kernels import (
+    TASKS,
+    half_sum,
+    half_sum_of,
+    level,
+    matern_of,
+    periodic,
+    product,
+    product_of,
+    rbf_of,
+    scaled,
+    table_of,
+    task_kernel,
+)
+from tests.strategies.adaptive.judged import (
+    Average,
+    ByErrors,
+    BySuspectedRegret,
+    Credible,
+    Likeliest,
+    Nearest,
+    check,
+    log_evidence,
+)
+from tests.strategies.adaptive.sessions import SETTINGS, data, f, grid, play, questions
+from tests.strategies.sessions import LAMBDA, POLICIES, box, finite
+
+# The observations of `f` lie between -1.9 and 0.1: far from what such a B allows, so that models
+# are rejected. Nothing here asks for widths that hold.
+B, SIGMA, DELTA, EPS = 0.25, 0.03, 0.1, 0.04
+NUMBERS = {"rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
+# The last model left warns when it would be rejected.
+quietly = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
+
+
+def slope(X):
+    return 0.8 * (X[..., 0] - 3.5)
+
+
+def tilted(X):
+    """A prior mean over joint points: it looks at the context."""
+    return 0.5 * (X[..., 0] - 3.5) - 0.3 * X[..., 2]
+
+
+def of(kernel):
+    """The definition of a kernel whose formula is that of GPyTorch."""
+    return lambda X: kernel(X).to_dense()
+
+
+SCALES = [0.3, 0.8, 2.5, 6.0]
+MIXED = [
+    (rbf(0.8), rbf_of(0.8), 0.02, None),
+    (matern(0.7, nu=1.5), matern_of(0.7), 0.05, None),
+    (rbf(0.4), rbf_of(0.4), 0.02, slope),
+    (scaled(periodic(1.7), 0.9), of(scaled(periodic(1.7), 0.9)), 0.01, level(0.4)),
+    (rbf(2.5), rbf_of(2.5), 0.04, None),
+]
+# setting: for each model its kernel, its definition, its noise variance and its prior mean
+MODELS = {
+    "alone": MIXED,
+    "actions": MIXED,
+    "lengthscales": [(rbf(v), rbf_of(v), LAMBDA, level(0.7)) for v in SCALES],
+    # Far enough above f for widths that are valid for a function drawn from the process.
+    "high means": [(rbf(0.7), rbf_of(0.7), LAMBDA, level(v)) for v in (-0.5, 3.5, 4.5, 6.0)],
+    "tasks": [
+        (
+            product(rbf(0.8), task_kernel()),
+            product_of(rbf_of(0.8), table_of(TASKS)),
+            0.02,
+            None,
+        ),
+        (product(rbf(0.5), rbf(9.0)), product_of(rbf_of(0.5), rbf_of(9.0)), 0.05, None),
+        # Task numbers taken for a quantity.
+        (
+            product(matern(0.7, nu=1.5), rbf(1.5)),
+            product_of(matern_of(0.7), rbf_of(1.5)),
+            0.02,
+            tilted,
+        ),
+        (
+            half_sum(rbf(0.6), task_kernel()),
+            half_sum_of(rbf_of(0.6), table_of(TASKS)),
+            0.01,
+            level(0.8),
+        ),
+    ],
+    "reals": [
+        (
+            product(rbf(a, 0.7), matern(b, 1.5, nu=1.5)),
+            product_of(rbf_of(a, 0.7), matern_of(b, 1.5)),
+            noise,
+            mean,
+        )
+        for a, b, noise, mean in [
+            (0.9, 0.8, 0.02, None),
+            (0.4, 3.0, 0.02, tilted),
+            (2.5, 0.4, 0.1, level(0.6)),
+        ]
+    ]
+    + [
+        (
+            half_sum(rbf(0.8), matern(1.2, nu=1.5)),
+            half_sum_of(rbf_of(0.8), matern_of(1.2)),
+            0.02,
+            None,
+        )
+    ],
+}
+
+
+def candidate_models(name, **kind):
+    """The models of the library."""
+    if name == "lengthscales":
+        means = level(0.7)
+        return CandidateModels.lengthscales(rbf(1.0), SCALES, LAMBDA, means=means, **kind)
+    kernels, _, noises, means = zip(*MODELS[name], strict=True)
+    return CandidateModels(list(kernels), list(noises), list(means), **kind)
+
+
+def growing(lengthscale_0=2.0, exponent=0.9):
+    """The models of a growing set, and those that have joined by a step."""
+    models = CandidateModels.growing(
+        rbf(1.0), lengthscale_0, LAMBDA, dim=2, growth=lambda t: t**exponent
+    )
+    scales = [lengthscale_0 * math.exp(-i / 2) for i in range(20)]
+
+    def present(t):
+        num = 1  # l_i is there once l_0 / t^exponent has fallen below it
+        while lengthscale_0 / t**exponent < scales[num]:
+            num += 1
+        return [(None, rbf_of(scale), LAMBDA, None) for scale in scales[:num]]
+
+    return models, present
+
+
+def make(method, domain, policy="hallucinate", name="alone", models=None, **more):
+    models = candidate_models(name) if models is None else models
+    space = SETTINGS[name].context_domain if name in SETTINGS else None
+    if space is not None:
+        more["context_domain"] = space
+    options = {**NUMBERS, "seed": 5, **POLICIES[policy], **more}
+    return getattr(algorithms, method)(domain, models, **options)
+
+
+def self_normalized(rkhs_bound=B, delta=DELTA):
+    def width(model, t, gain):
+        ratio = SIGMA / math.sqrt(model.noise_variance)
+        return ratio * math.sqrt(2 * math.log(1 / delta) + 2 * gain) + rkhs_bound
+
+    return width
+
+
+def session(method, judge, policy, name="alone", width=None, length=36, seed=21, **more):
+    """Plays a method on the set, and checks it all."""
+    setting, initial = SETTINGS.get(name, SETTINGS["alone"]), more.get("initial")
+    strategy = make(method, finite(), policy, name, **more)
+    played = play(strategy, policy, setting, length, seed)
+    width = self_normalized() if width is None else width
+    return strategy, check(played, MODELS[name], width, judge, initial=initial)
+
+
+def asks(strategy, length=12, sigma=SIGMA):
+    """Every question is answered before the next."""
+    g = torch.Generator().manual_seed(0)
+    for noise in (sigma * torch.randn(length, generator=g)).tolist():
+        trial = strategy.ask()
+        strategy.tell(trial.id, f(trial.x) + noise)
+
+
+# --- by the evidence ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "name", "own"),
+    [
+        ("ignore", "alone", {}),
+        ("hallucinate", "reals", {"credibility": 1.5}),
+        ("inflate", "lengthscales", {"delta": 0.004}),
+        ("censor", "actions", {}),
+        ("timeout", "tasks", {}),
+    ],
+)
+def test_baselines_play_by_the_evidence(policy, name, own):
+    """mle_ucb the likeliest model, expected_ucb an average, credible_ucb all that are likely."""
+    strategy, _ = session("mle_ucb", Likeliest(), policy, name)
+    assert len({t.info["model"] for t in strategy.history.trials}) > 1
+    initial = data(SETTINGS.get(name, SETTINGS["alone"]), finite(), 3)
+    session("expected_ucb", Average(), policy, name, initial=initial, num_initial=2)
+    delta = own.get("delta", DELTA)
+    judge, width = Credible(delta=delta, c=own.get("credibility")), self_normalized(B, delta)
+    strategy, _ = session("credible_ucb", judge, policy, name, width, 40, seed=31, **own)
+    report = strategy.report()
+    c = judge.reach(len(strategy.names))
+    assert report["credibility"] == pytest.approx(c)
+    evidence = strategy.evidence()
+    for line, value in zip(report["models"], evidence.tolist(), strict=True):
+        below = float(evidence.max()) - value
+        assert line["log_evidence_below_best"] == pytest.approx(below, abs=1e-9)
+        assert line["credible"] == (below <= c)
+
+
+def test_a_model_that_was_not_credible_comes_back():
+    """The truth wiggles in one half of the domain alone: data of the other half speak for the
+    smooth model."""
+
+    def two_faced(x):
+        if x[0] < 3.5:
+            return float(0.3 * (x[1] + 2))
+        return 0.6 * math.copysign(1, math.sin(9 * x[0]))
+
+    models, points = CandidateModels.lengthscales(rbf(1.0), [0.25, 3.0], LAMBDA), finite().points
+    strategy = algorithms.credible_ucb(finite(), models, width=1.0)
+    standings = []
+    for x in (*points[points[:, 0] < 3.5], *points[points[:, 0] >= 3.5]):
+        trial = strategy.ask(actions=x[None])
+        strategy.tell(trial.id, two_faced(trial.x))
+        standings.append(tuple(line["credible"] for line in strategy.report()["models"]))
+    left = standings.index((False, True))
+    back = next(step for step in range(left, len(standings)) if standings[step][0])
+    assert {strategy.history.trials[step].info["model"] for step in range(left + 1, back)} == {1}
+    assert strategy.ask().info["model"] == 0
+
+
+def test_of_equal_models_the_first_plays_at_the_first_point():
+    models = CandidateModels([rbf(0.8), rbf(0.8)], LAMBDA, names=["one", "the same"])
+    for method in ("credible_ucb", "mle_ucb", "he_gp_ucb"):
+        strategy = getattr(algorithms, method)(finite(), models, width=2.0, noise_std=9.0)
+        assert strategy.ask().info["index"] == 0
+        asks(strategy, 6)
+        assert {trial.info["model"] for trial in strategy.history.trials} == {0}
+        assert strategy.names == ["one", "the same"]
+
+
+@pytest.mark.parametrize("domain", [finite, box])
+def test_where_nothing_is_told_the_evidence_is_zero_and_the_first_model_plays(domain):
+    strategy = make("mle_ucb", domain(), name="alone")
+    assert [trial.info["model"] for trial in strategy.ask(4)] == [0] * 4
+    assert strategy.evidence().tolist() == [0.0] * 5
+
+
+NUGGET = 0.3
+
+
+@pytest.mark.parametrize(
+    ("method", "policy"),
+    [
+        ("credible_ucb", "hallucinate"),
+        ("credible_ucb", "timeout"),
+        ("he_gp_ucb", "inflate"),
+        ("he_gp_ucb", "censor"),
+        ("he_gp_ucb", "ignore"),
+    ],
+)
+def test_twins_with_a_nugget_play_by_the_width_of_their_plain_models(method, policy):
+    models = CandidateModels.lengthscales(rbf(1.0), [0.8, 2.5], LAMBDA).with_nugget(NUGGET)
+    # Nothing is refuted with so much noise.
+    noise = {"noise_std": 9.0, "width": widths.SelfNormalized(B, SIGMA, DELTA)}
+    delta = DELTA / 2 if method == "he_gp_ucb" else DELTA
+    options = noise if method == "he_gp_ucb" else {}
+    played = play(make(method, finite(), policy, models=models, **options), policy, None, 40, 43)
+    twins = 0
+    for _, session, question in questions(played):
+        if question is not None:
+            same = (question.points.unsqueeze(1) == question.points.unsqueeze(0)).all(dim=-1)
+            plain = question.models([(None, rbf_of(v), LAMBDA, None) for v in (0.8, 2.5)])
+            own = [replace(m, K=m.K + NUGGET**2 * same, position=m.position + 2) for m in plain]
+            candidates = plain + own
+
+            def width(model, t, gain, plain=plain, session=session):
+                """That of the plain model, with the rows that both have."""
+                for belief in (session.believed, session.told):
+                    if gain == model.gain(belief.seen):
+                        other = plain[model.position % 2]
+                        gain = other.gain(belief.seen)
+                        return self_normalized(B, delta)(other, belief.t, gain)
+                raise AssertionError
+
+            u, judged = question.trial.info["model"], method == "he_gp_ucb"
+            allowed = list(range(4))
+            if not judged:
+                evidence = log_evidence(candidates, session)
+                allowed = (evidence >= evidence.max() - math.log(4 / DELTA)).nonzero().flatten()
+            bounds = upper_bounds(candidates, session, width)
+            assert u in allowed
+            assert question.shortfall(bounds[allowed], bounds[u]) <= 1e-7
+            expected = predictions(session, candidates[u], question.own, width)
+            check_record(question.trial.info, expected, judged=judged, digits=6)
+            twins += u > 1
+    assert twins > 2
+
+
+# --- by prediction errors -------------------------------------------------------------------------
+
+
+class WithOffset(widths.Width):
+    """A width and an offset that depend on the step."""
+
+    def __call__(self, t, model):
+        return 0.4 + 0.02 * t
+
+    def offset(self, t, model):
+        return 0.3 / t
+
+
+def bayes_finite(model, t, gain):
+    return math.sqrt(2 * math.log(54 * math.pi**2 * t**2 / (3 * DELTA)))
+
+
+def enlarged(model, t, gain):
+    return self_normalized(B, DELTA / 2)(model, t, gain) + EPS * math.sqrt(t / model.noise_variance)
+
+
+EACH = [0.3, 0.5, widths.SelfNormalized(0.7, SIGMA, DELTA), 0.2, 0.4]
+
+
+def each(model, t, gain):
+    u = model.position
+    return self_normalized(0.7, DELTA / 2)(model, t, gain) if u == 2 else EACH[u]
+
+
+# name: options of he_gp_ucb, the width written out, its offset
+WIDTHS = {
+    "frequentist": ({}, self_normalized(B, DELTA / 2), lambda t: 0.0),
+    "bayesian": ({"setting": "bayesian", "rkhs_bound": None}, bayes_finite, lambda t: 0.0),
+    "misspecified": ({"misspecification": EPS}, enlarged, lambda t: 0.0),
+    "one for each": ({"width": EACH[:4]}, each, lambda t: 0.0),
+    "offset": ({"width": WithOffset()}, lambda model, t, gain: 0.4 + 0.02 * t, lambda t: 0.3 / t),
+}
+
+
+def eliminate(domain, policy, name, kind="frequentist", length=50, seed=21, fine=None, **more):
+    """Plays he_gp_ucb and checks it all; returns the judge."""
+    options, width, offset = WIDTHS[kind]
+    setting = SETTINGS.get(name, SETTINGS["alone"])
+    strategy = make("he_gp_ucb", domain, policy, name, **options, **more)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        played = play(strategy, policy, setting, length, seed)
+    judge = ByErrors(eps=EPS if kind == "misspecified" else 0.0)
+    check(played, MODELS[name], width, judge, offset, more.get("initial"), fine)
+    check_tests(strategy, judge)
+    # One warning when the last model would have been rejected, however often it would have been.
+    report = strategy.report()
+    assert [str(warning.message) for warning in caught] == report["warnings"]
+    assert len(caught) == bool(judge.test.refused)
+    assert report["all_rejected_at"] == min(judge.test.refused, default=None)
+    return judge
+
+
+def check_tests(strategy, judge):
+    assert len(strategy.tests) == len(judge.records) > 5
+    for test, (t, trial, u, count, fails, error, bound) in zip(
+        strategy.tests, judge.records, strict=True
+    ):
+        assert (test.t, test.trial, test.model, test.count) == (t, trial, u, count)
+        assert test.fails == fails
+        assert test.error == pytest.approx(error, rel=1e-9, abs=1e-9)
+        assert test.bound == pytest.approx(bound, rel=1e-9, abs=1e-9)
+    for u, line in enumerate(strategy.report()["models"]):
+        mine = [test for test in strategy.tests if test.model == u]
+        assert line["times_told"] == len(mine)
+        last = (mine[-1].error, mine[-1].bound, mine[-1].margin) if mine else (0.0, 0.0, 0.0)
+        assert (line["running_error"], line["bound"], line["margin"]) == last
+        assert line["margin"] == pytest.approx(line["bound"] - abs(line["running_error"]))
+
+
+@pytest.mark.parametrize(
+    ("policy", "name", "kind"),
+    [
+        ("hallucinate", "alone", "frequentist"),
+        ("ignore", "high means", "bayesian"),
+        ("inflate", "actions", "misspecified"),
+        ("censor", "tasks", "one for each"),
+        ("timeout", "reals", "offset"),
+        ("timeout", "lengthscales", "frequentist"),
+    ],
+)
+def test_every_pick_and_every_rejection_is_that_of_the_definition(policy, name, kind):
+    judge = eliminate(finite(), policy, name, kind)
+    assert 0 < len(judge.rejected) < judge.num_models
+
+
+def test_initial_data_and_initial_points_count_as_steps_and_test_nobody():
+    initial = data(SETTINGS["alone"], finite(), 7)
+    judge = eliminate(finite(), "timeout", "high means", initial=initial, num_initial=4)
+    assert min(judge.rejected.values()) > 7 + 1
+
+
+def test_the_threshold_is_where_the_formula_puts_it():
+    # One observation a millionth within the allowance, and one a millionth beyond it.
+    expected = 2 * SIGMA**2 * math.log(2 * 4 * math.pi**2 / (3 * DELTA))
+    assert xi(1, 4, SIGMA, DELTA) == pytest.approx(expected, rel=1e-12)
+    for sign, factor, stays in ((1, 1 - 1e-6, True), (-1, 1 - 1e-6, True), (-1, 1 + 1e-6, False)):
+        strategy = make("he_gp_ucb", finite(), name="lengthscales")
+        info = strategy.ask().info
+        allowance = math.sqrt(expected) + info["width"] * info["std"]
+        strategy.tell(0, info["mean"] + sign * allowance * factor)
+        assert (info["model"] in strategy.alive) == stays
+
+
+def test_the_bayesian_width_of_a_box_is_that_of_its_constants():
+    more = {"setting": "bayesian", "rkhs_bound": None, "a": 1.5, "b": 2.0}
+    strategy = make("he_gp_ucb", box(), name="lengthscales", **more)
+    strategy.tell(strategy.ask().id, -0.5)
+    # d = 2, r = 3 (the longer side), t = 2, delta / 2 = 0.05.
+    cells = 4 * 2 * 2.0 * 3.0 * math.sqrt(math.log(4 * 2 * 1.5 / 0.05))
+    expected = math.sqrt(2 * math.log(2 * math.pi**2 * 4 / (3 * 0.05)) + 2 * 2 * math.log(cells))
+    assert strategy.ask().info["width"] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("num_models", [1, 3])
+def test_the_last_model_stays_with_one_warning(num_models):
+    models = CandidateModels([rbf(v) for v in (0.4, 0.8, 1.6)][:num_models], LAMBDA)
+    strategy, caught = make("he_gp_ucb", finite(), models=models), []
+    for step in range(4 + num_models):
+        trial = strategy.ask()
+        with warnings.catch_warnings(record=True) as now:
+            warnings.simplefilter("always")
+            strategy.tell(trial.id, trial.info["mean"] - 50.0)  # no model allows that
+        caught += now
+        assert len(strategy.alive) == max(num_models - step - 1, 1)
+    (warning,), (line,) = caught, strategy.report()["warnings"]
+    assert issubclass(warning.category, AllModelsRejectedWarning)
+    assert warning.filename == __file__
+    assert line == str(warning.message)
+    (last,) = (own for own in strategy.report()["models"] if own["status"] == "alive")
+    assert last["name"] in line
+    assert last["margin"] < 0
+    assert strategy.report()["all_rejected_at"] == num_models
+    # As an error it leaves the observation told.
+    strict = make("he_gp_ucb", finite(), models=CandidateModels(rbf(0.5), LAMBDA))
+    strict.ask()
+    with pytest.raises(BotorchExtWarning):  # all warnings of tests are errors
+        strict.tell(0, -50.0)
+    assert len(strict.history.values) == len(strict.tests)
+
+
+def test_a_late_answer_to_a_rejected_model_rejects_nobody():
+    strategy = make("he_gp_ucb", finite(), models=CandidateModels([rbf(0.4), rbf(0.8)], LAMBDA))
+    first, second = strategy.ask(2)
+    assert first.info["model"] == second.info["model"]
+    strategy.tell(second.id, -50.0)
+    alive = list(strategy.alive)
+    strategy.tell(first.id, -50.0)
+    assert strategy.alive == alive
+    assert strategy.report()["warnings"] == []
+
+
+# --- by lengthscales ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "longest", "exponent", "more"),
+    [
+        ("hallucinate", None, None, {}),
+        ("timeout", 3.0, None, {"num_initial": 2}),
+        ("inflate", 4.0, 0.4, {}),
+    ],
+)
+def test_a_gp_ucb_shrinks_the_lengthscale_and_raises_the_bound(policy, longest, exponent, more):
+    more, initial = more | {"lengthscale_0": longest}, data(SETTINGS["alone"], finite(), 1)
+    if exponent is not None:
+        more["growth"] = lambda t: t**exponent
+    longest, exponent = longest or 6.0, exponent or 0.9  # the largest lengthscale, and 0.9
+
+    def width(model, t, gain):
+        bound = B * (longest / SCALES[model.position]) ** 2  # d = 2
+        return self_normalized(bound)(model, t, gain)
+
+    judge = Nearest(scales=SCALES, longest=longest, exponent=exponent)
+    strategy, _ = session("a_gp_ucb", judge, policy, "lengthscales", width, initial=initial, **more)
+    played = [trial.info["model"] for trial in strategy.history.trials if "model" in trial.info]
+    assert len(set(played)) >= 2
+    assert played == sorted(played, reverse=True)
+
+
+@quietly
+@pytest.mark.parametrize(
+    ("policy", "lengthscale_0", "exponent", "constant"),
+    [("hallucinate", 2.0, 0.9, 0.5), ("ignore", 6.0, 0.9, 0.05), ("timeout", 3.0, 0.5, 0.1)],
+)
+def test_lb_gp_ucb_balances_suspected_bounds(policy, lengthscale_0, exponent, constant):
+    models, present = growing(lengthscale_0, exponent)
+    strategy = make("lb_gp_ucb", finite(), policy, models=models, width=constant)
+    judge = BySuspectedRegret(lengthscale_0=lengthscale_0)
+    played = play(strategy, policy, None, 50, seed=11)
+    check(played, present, lambda model, t, gain: constant, judge)
+    assert len(strategy.names) >= 4
+    assert judge.rejected or constant != 0.05
+
+
+@pytest.mark.parametrize("stretch", [1.0, 30.0])
+def test_without_a_bound_lb_gp_ucb_standardises_what_the_models_see(stretch):
+    models, _ = growing()
+    strategy = algorithms.lb_gp_ucb(finite(), models, noise_std=SIGMA * stretch, delta=DELTA)
+    X, told = finite().points[[3, 17]], []
+    for _ in range(16):
+        y = torch.tensor(told, dtype=torch.float64)
+        shift = float(y.mean()) if told else 0.0
+        scale = float(y.std()) if len(told) > 1 else 1.0
+        rows = [trial.info["index"] for trial in strategy.history.trials]
+        bands = strategy.bands(X)
+        trial = strategy.ask()
+        info = trial.info
+        model = Candidate.at(finite().points, rbf_of(2.0 * math.exp(-info["model"] / 2)), LAMBDA)
+        mean = model.mean(rows, ((y - shift) / scale).tolist())
+        std, gain = model.std(rows), model.gain(rows)
+        ratio = SIGMA * stretch / scale / math.sqrt(LAMBDA)
+        w = ratio * math.sqrt(2 * math.log(1 / DELTA) + 2 * gain) + 1.0  # B = 1
+        bounds, row = mean + w * std, info["index"]
+        assert bounds.max() - bounds[row] <= 1e-7
+        assert info["width"] == pytest.approx(w, rel=1e-8)
+        for numbers in (info, info["told"]):
+            own = shift + scale * mean[row].item()
+            assert numbers["mean"] == pytest.approx(own, rel=1e-7, abs=1e-7)
+            assert numbers["std"] == pytest.approx(scale * std[row].item(), rel=1e-7, abs=1e-8)
+        position = strategy.alive.index(info["model"])
+        assert_close(bands[0][position], shift + scale * mean[[3, 17]], rtol=1e-7, atol=1e-7)
+        assert_close(bands[1][position], w * scale * std[[3, 17]], rtol=1e-7, atol=1e-7)
+        told.append(7.0 + stretch * f(trial.x))
+        strategy.tell(trial.id, told[-1])
+    assert strategy.best()[1] == pytest.approx(max(told), abs=0.3 * stretch)
+
+
+@quietly
+@pytest.mark.parametrize("method", ["he_gp_ucb", "credible_ucb", "expected_ucb"])
+def test_of_a_growing_set_those_that_have_joined_count(method):
+    models, present = growing()
+    initial = data(SETTINGS["alone"], finite(), 3)
+    strategy = make(method, finite(), "timeout", models=models, initial=initial)
+    judge = {"he_gp_ucb": ByErrors(), "credible_ucb": Credible(), "expected_ucb": Average()}[method]
+    delta = DELTA / 2 if method == "he_gp_ucb" else DELTA
+    played = play(strategy, "timeout", None, 40, seed=37)
+    check(played, present, self_normalized(B, delta), judge, initial=initial)
+    assert len(strategy.names) > 3
+
+
+def test_a_growth_that_fails_leaves_the_study_as_it_was():
+    models = CandidateModels.growing(
+        rbf(0.5), 1.0, LAMBDA, dim=2, growth=lambda t: t**0.9 if t < 5 else float("nan")
+    )
+    strategy = algorithms.he_gp_ucb(finite(), models, noise_std=SIGMA, width=2.0)
+    asks(strategy, 2)
+    strategy.ask()
+    before = strategy.report()
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"growth"):
+            strategy.ask()
+        assert strategy.report() == before
+
+
+# --- on a box -------------------------------------------------------------------------------------
+
+
+@quietly
+@pytest.mark.parametrize(
+    ("method", "policy", "name"),
+    [
+        ("he_gp_ucb", "timeout", "lengthscales"),
+        ("he_gp_ucb", "hallucinate", "tasks"),
+        ("mle_ucb", "censor", "reals"),
+        ("expected_ucb", "inflate", "alone"),
+        ("credible_ucb", "hallucinate", "actions"),
+        ("a_gp_ucb", "ignore", "lengthscales"),
+        ("lb_gp_ucb", "hallucinate", "growing"),
+    ],
+)
+def test_no_point_of_a_fine_grid_and_no_model_beats_a_pick_on_a_box(method, policy, name):
+    setting = SETTINGS.get(name, SETTINGS["alone"])
+    initial = data(setting, box(), 3)
+    models, described = (
+        growing() if name == "growing" else (candidate_models(name), MODELS.get(name))
+    )
+    strategy = make(method, box(), policy, name, models, initial=initial, width=0.8)
+    judge = {
+        "he_gp_ucb": ByErrors(),
+        "mle_ucb": Likeliest(),
+        "expected_ucb": Average(),
+        "credible_ucb": Credible(),
+        "a_gp_ucb": Nearest(scales=SCALES, longest=6.0),
+        "lb_gp_ucb": BySuspectedRegret(),
+    }[method]
+    played = play(strategy, policy, setting, 9, seed=26)
+    check(played, described, lambda *_: 0.8, judge, initial=initial, fine=grid(15))
+
+
+@quietly
+@pytest.mark.parametrize("device", devices()[1:], indirect=True)
+@pytest.mark.parametrize("method", ["he_gp_ucb", "expected_ucb"])
+def test_trials_follow_dtype_and_device_of_the_domain(method, device):
+    for points in (finite(device=device).to(dtype=torch.float32), box(device=device)):
+        kind = {"dtype": points.dtype, "device": points.device}
+        strategy = make(method, points, models=candidate_models("alone", **kind), num_initial=2)
+        play(strategy, "hallucinate", length=2 + steps_on(device, 8), seed=207)
+        for trial in strategy.history.trials:
+            assert (trial.x.dtype, trial.x.device) == (points.dtype, points.device)
+        assert type(strategy.best()[1]) is float
+
+
+# --- what sets of models are checked for ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["he_gp_ucb", "credible_ucb"])
+def test_a_kernel_above_1_is_warned_of_once_whatever_the_number_of_models(method):
+    large = scaled(matern(0.7), 1.2)
+    models = CandidateModels([rbf(0.5), large, rbf(0.9)], LAMBDA)
+    with pytest.warns(KernelBoundWarning, match="got 1.2") as caught:
+        strategy = make(method, box(), models=models)
+    assert len(caught) == len(strategy.report()["warnings"]) == 1
+    make(method, box(), models=CandidateModels([rbf(0.5), rbf(0.9)], LAMBDA).with_nugget(NUGGET))
+    with pytest.warns(KernelBoundWarning, match="got 1.2"):  # that of the plain model
+        make(method, box(), models=CandidateModels(large, LAMBDA).with_nugget(NUGGET))
+
+
+def test_a_prior_mean_that_is_infinite_at_a_corner_is_refused():
+    def odd(X):
+        corner = torch.stack([box().lower[0], box().upper[1]])
+        return 1 / (X - corner).abs().sum(dim=-1)
+
+    models = CandidateModels(rbf(0.5), LAMBDA, [odd], names=["odd one"])
+    with pytest.raises(ValueError, match="odd one"):
+        make("he_gp_ucb", box(), models=models)
+
+
+@pytest.mark.parametrize("value", [1e160, -1e300])
+@pytest.mark.parametrize("method", ["credible_ucb", "expected_ucb", "safe_ucb"])
+def test_values_whose_squares_are_no_numbers_leave_all_models(method, value):
+    models = CandidateModels([rbf(0.7), matern(0.7)], 0.01)
+    strategy = getattr(algorithms, method)(finite(), models, noise_std=0.1, rkhs_bound=1.0)
+    for _ in range(2):
+        strategy.tell(strategy.ask().id, value)
+    assert strategy.ask().info["index"] in range(54)

@@ -1,0 +1,323 @@
+"""GP-UCB and its relatives against their definition: each pick is a maximiser of the bound."""
+
+import itertools
+import math
+import zlib
+from itertools import cycle
+
+import pytest
+import torch
+from botorch.acquisition import UpperConfidenceBound
+from botorch.models import SingleTaskGP
+from botorch.models.transforms import Normalize, Standardize
+from gpytorch.kernels import MaternKernel
+from torch.testing import assert_close
+
+from botorch_ext import Box, FiniteSet, KernelGP, OptimisticStrategy, algorithms, widths
+from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.exceptions import KernelBoundWarning
+from botorch_ext.search.box import ConfidenceBound
+from tests.helpers import devices, matern, pairwise, rbf, steps_on, tolerance
+from tests.oracles.posterior import dense_posterior
+from tests.strategies.adaptive.joint_kernels import (
+    TASKS,
+    half_sum,
+    half_sum_of,
+    matern_of,
+    product,
+    product_of,
+    rbf_of,
+    scaled,
+    table_of,
+    task_kernel,
+)
+from tests.strategies.adaptive.judged import check
+from tests.strategies.adaptive.sessions import SETTINGS, data, f, grid, joint, play
+from tests.strategies.sessions import LAMBDA, POLICIES, box, finite
+
+B, SIGMA, DELTA, EPS = 1.5, 0.1, 0.1, 0.05
+NUMBERS = {"noise_variance": LAMBDA, "rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
+
+# setting: the kernel, and what it is
+_alone = lambda: rbf(0.9, 0.5), rbf_of(0.9, 0.5)
+KERNELS = {
+    "alone": _alone,
+    "actions": _alone,
+    "tasks": (
+        lambda: product(rbf(0.9, 0.5), task_kernel()),
+        product_of(rbf_of(0.9, 0.5), table_of(TASKS)),
+    ),
+    "reals": (
+        lambda: product(rbf(0.9, 0.5), matern(0.8, 1.5, nu=1.5)),
+        product_of(rbf_of(0.9, 0.5), matern_of(0.8, 1.5)),
+    ),
+    "sums": (
+        lambda: half_sum(matern(0.8, nu=1.5), rbf(0.8, 1.5)),
+        half_sum_of(matern_of(0.8), rbf_of(0.8, 1.5)),
+    ),
+}
+
+
+def self_normalized(model, t, gain):
+    ratio = SIGMA / math.sqrt(model.noise_variance)
+    return ratio * math.sqrt(2 * math.log(1 / DELTA) + 2 * gain) + B
+
+
+def chowdhury_gopalan(model, t, gain):
+    ratio = SIGMA / math.sqrt(model.noise_variance)
+    return B + ratio * math.sqrt(2 * (gain + 1 + math.log(1 / DELTA)))
+
+
+def enlarged(model, t, gain):
+    return self_normalized(model, t, gain) + EPS * math.sqrt(t) / math.sqrt(model.noise_variance)
+
+
+# method: its options, its width written out
+METHODS = {
+    "gp_ucb": ({}, self_normalized),
+    "igp_ucb": ({}, chowdhury_gopalan),
+    "ec_gp_ucb": ({"misspecification": EPS}, enlarged),
+    "cgp_ucb": ({"misspecification": EPS}, enlarged),
+    "gp_bucb": ({}, self_normalized),
+    "gp_ucb_sdf": ({}, self_normalized),
+}
+
+
+def make(method, domain, setting, policy, **more):
+    kernel, options = KERNELS[setting][0](), {"seed": 5, **NUMBERS, **METHODS[method][0], **more}
+    options |= {"context_domain": SETTINGS[setting].context_domain, **POLICIES[policy]}
+    if method == "gp_bucb":
+        options.pop("pending")
+    if method == "cgp_ucb":
+        parts = {"action_kernel": kernel.action_kernel, "context_kernel": kernel.context_kernel}
+        return algorithms.cgp_ucb(
+            domain, **parts, combination="sum" if setting == "sums" else "product", **options
+        )
+    return getattr(algorithms, method)(domain, kernel, **options)
+
+
+def _cases():
+    """Each policy in two settings, by the methods in turn; those of one policy by themselves."""
+    plain, of_contexts = cycle(["gp_ucb", "igp_ucb", "ec_gp_ucb"]), cycle(["cgp_ucb", "igp_ucb"])
+    for shift, (i, policy) in itertools.product((0, 2), enumerate(POLICIES)):
+        setting = list(SETTINGS)[(i + shift) % len(SETTINGS)]
+        yield next(of_contexts if SETTINGS[setting].draw else plain), setting, policy
+    yield from (("gp_bucb", "alone", "inflate"), ("gp_bucb", "tasks", "hallucinate"))
+    yield from (("gp_ucb_sdf", "actions", "censor"), ("gp_ucb_sdf", "alone", "timeout"))
+
+
+@pytest.mark.parametrize(("method", "setting", "policy"), list(_cases()))
+def test_every_pick_on_a_set_is_a_maximiser(method, setting, policy):
+    seed = zlib.crc32(f"{method} {setting} {policy}".encode()) % 1000
+    more, initial = {}, None
+    if seed % 2:
+        initial = data(SETTINGS[setting], finite(), 4)
+        more = {"initial": initial, "num_initial": 2}
+    strategy = make(method, finite(), setting, policy, **more)
+    played = play(strategy, policy, SETTINGS[setting], 45, seed)
+    _, gram = KERNELS[setting]
+    check(played, [(None, gram, LAMBDA, None)], METHODS[method][1], initial=initial)
+    assert bool(strategy.report()["told_too_late"]) == (policy == "timeout")
+
+
+@pytest.mark.parametrize(
+    ("method", "setting", "policy"),
+    [
+        ("gp_ucb", "alone", "inflate"),
+        ("cgp_ucb", "tasks", "timeout"),
+        ("ec_gp_ucb", "actions", "ignore"),
+        ("cgp_ucb", "sums", "censor"),
+    ],
+)
+def test_no_point_of_a_fine_grid_beats_a_pick_on_a_box(method, setting, policy):
+    initial = data(SETTINGS[setting], box(), 3)
+    strategy = make(method, box(), setting, policy, initial=initial)
+    played = play(strategy, policy, SETTINGS[setting], 20, seed=21)
+    _, gram = KERNELS[setting]
+    check(
+        played,
+        [(None, gram, LAMBDA, None)],
+        METHODS[method][1],
+        initial=initial,
+        fine=grid(21),
+    )
+
+
+# --- data from before -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", [finite, box])
+def test_data_in_the_model_is_initial_data_and_stays_as_it_is(domain):
+    X, Y = data(SETTINGS["alone"], domain(), 5)
+    model = KernelGP(rbf(0.9, 0.5), LAMBDA)
+    model.add(X, Y)
+    width = widths.Enlarged(widths.SelfNormalized(B, SIGMA, DELTA), EPS)
+    told = OptimisticStrategy(domain(), model, width, seed=5)
+    given = make("ec_gp_ucb", domain(), "alone", "hallucinate", initial=(X, Y[:, None]))
+    mean, covariance = dense_posterior(rbf(0.9, 0.5), X, Y, finite().points, LAMBDA)
+    for strategy in (told, given):
+        assert strategy.report()["t"] == 6
+        Z = finite().points if domain is finite else box().sample(54, 3)
+        found, half_width = strategy.bands(Z)
+        width = strategy.report()["current_width"]
+        if domain is finite:
+            assert_close(found[0], mean, **tolerance(torch.float64))
+            assert_close(half_width[0], width * covariance.diagonal().sqrt(), rtol=1e-6, atol=1e-6)
+        play(strategy, "hallucinate", length=8)
+    for key, value in given.history.trials[0].info.items():
+        assert told.history.trials[0].info[key] == pytest.approx(value, abs=1e-5)
+    assert model.num_observations == 5
+    assert given.report()["num_initial_data"] == 5
+    assert told.report()["num_initial_data"] == 0
+
+
+def test_rows_that_need_jitter_are_counted():
+    X, Y = data(SETTINGS["alone"], finite(), 1)
+    model = KernelGP(rbf(0.9, 0.5), 1e-16)
+    strategy = OptimisticStrategy(finite(), model, 1.0, initial=(X.repeat(3, 1), Y.repeat(3)))
+    assert strategy.report()["jittered_rows"] == 2
+    assert math.isfinite(strategy.ask().info["std"])
+
+
+# --- ties, numbers and devices --------------------------------------------------------------------
+
+
+def test_plateaus_of_a_set_go_to_the_first_candidate_and_of_a_box_by_the_seed():
+    for seed in (0, 1):
+        assert make("gp_ucb", finite(), "alone", "ignore", seed=seed).ask().info["index"] == 0
+    # A symmetric kernel leaves mirror images tied after a point in the middle.
+    line = FiniteSet(torch.tensor([[3.0], [2.0], [4.0], [1.0], [5.0]]).double())
+    strategy = OptimisticStrategy(line, KernelGP(MaternKernel(nu=2.5).double(), LAMBDA), 2.0)
+    strategy.tell(strategy.ask().id, 0.0)
+    assert strategy.ask().info["index"] == 3
+    firsts = [
+        tuple(make("gp_ucb", box(), "alone", "ignore", seed=seed).ask().x.tolist())
+        for seed in (0, 0, 1, 2)
+    ]
+    assert firsts[0] == firsts[1]
+    assert len(set(firsts)) == 3
+
+
+@pairwise(
+    domain=[finite, box],
+    policy=["inflate", "timeout"],
+    dtype=[torch.float64, torch.float32],
+    device=devices(),
+)
+def test_trials_follow_dtype_and_device_of_the_domain(domain, policy, dtype, device):
+    points = domain(device=device).to(dtype=dtype)
+    initial = data(SETTINGS["alone"], points, 3)
+    strategy = make("gp_ucb", points, "alone", policy, initial=initial, num_initial=2)
+    play(strategy, policy, length=steps_on(device, 12), seed=71)
+    for trial in strategy.history.trials:
+        assert (trial.x.dtype, trial.x.device) == (points.dtype, points.device)
+        assert bool(points.contains(trial.x).all())
+        assert all(type(value) in (bool, int, float) for value in trial.info.values())
+    x, mean = strategy.best()
+    assert (x.dtype, x.device) == (points.dtype, points.device)
+    assert type(mean) is float
+
+
+def test_points_where_the_bound_is_no_number_are_not_asked():
+    strategy = algorithms.cgp_ucb(
+        FiniteSet(torch.tensor([[0.9], [0.2], [0.3]], dtype=torch.float64)),
+        rbf(0.7),
+        noise_variance=0.01,
+        width=2.0,
+        mean=lambda X: torch.where((X[..., 0] > 0.5) & (X[..., 1] > 0.5), torch.nan, X[..., 0]),
+        context_domain=1,
+    )
+    assert strategy.ask(context=[0.9]).info["index"] == 2
+
+
+# --- boxes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:Data .* is not:botorch.exceptions.warnings.InputDataWarning")
+def test_a_frozen_botorch_model_with_transforms_is_optimised_on_a_box():
+    X, Y = data(SETTINGS["alone"], box(), 12)
+    gp = SingleTaskGP(
+        X,
+        40 + 7 * Y[:, None],
+        outcome_transform=Standardize(1),
+        input_transform=Normalize(2, bounds=box().bounds),
+    )
+    gp.covar_module.lengthscale = 0.3
+    gp.likelihood.noise = 0.05
+    strategy = OptimisticStrategy(box(), KernelGP.from_botorch(gp), 2.0, seed=0)
+    for _ in range(2):
+        trial, ucb = strategy.ask(), UpperConfidenceBound(gp, beta=4.0)
+        picked = ucb(trial.x[None]).item()
+        assert ucb(grid(21)[:, None]).max().item() <= picked + 1e-6
+        assert picked == pytest.approx(trial.info["mean"] + 2 * trial.info["std"], rel=1e-6)
+        value = 40 + 7 * f(trial.x)
+        strategy.tell(trial.id, value)
+        gp = gp.condition_on_observations(trial.x[None], torch.tensor([[value]]).to(X))
+    told = torch.stack([trial.x for trial in strategy.history.trials])
+    assert strategy.best()[1] == pytest.approx(gp.posterior(told).mean.max().item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("setting", ["tasks", "reals", "sums"])
+def test_the_gradient_of_a_bound_is_that_of_the_action(setting):
+    model = KernelGP(KERNELS[setting][0](), LAMBDA)
+    model.add(*data(SETTINGS[setting], box(), 15))
+    context = SETTINGS[setting].draw(1, torch.Generator().manual_seed(3))[0]
+    bound = ConfidenceBound(model, 1.3, 0.3, context=context)
+    X, step = box().sample(5, seed=4), 1e-6
+    values, gradient = bound.value_and_gradient(X)
+    mean, std = model.mean_and_std(joint(X, context))
+    assert_close(values, 0.3 * mean + 1.3 * std, **tolerance(torch.float64))
+    assert gradient.shape == (5, 2)
+    for j in range(2):
+        shift = step * torch.eye(2, dtype=torch.float64)[j]
+        difference = (bound.value(X + shift) - bound.value(X - shift)) / (2 * step)
+        assert_close(gradient[:, j], difference, rtol=1e-4, atol=1e-6)
+
+
+# --- sizes of contexts, and kernels above 1 -------------------------------------------------------
+
+
+def test_a_kernel_of_another_dimension_is_refused_where_the_size_becomes_known():
+    kernel = product(rbf(1.0, 2.0), rbf(1.0, 2.0, 3.0))
+    numbers = {"noise_variance": LAMBDA, "width": 1.0}
+    for space in (2, FiniteSet([[0.1, 0.2], [0.3, 0.4]])):
+        with pytest.raises(ValueError, match="kernel"):
+            algorithms.gp_ucb(finite(), kernel, context_domain=space, **numbers)
+    strategy = algorithms.gp_ucb(finite(), kernel, context_domain=ContextSpace(), **numbers)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="kernel"):
+            strategy.ask(context=[0.1, 5.0])
+    assert strategy.events == ()
+    strategy.ask(context=[0.1, 5.0, 0.2])
+    with pytest.raises(ValueError, match="context"):
+        strategy.ask(context=[0.1, 5.0])
+
+
+@pytest.mark.parametrize("num_initial", [0, 2])
+def test_a_bad_task_changes_nothing(num_initial):
+    strategy = make("cgp_ucb", finite(), "tasks", "hallucinate", num_initial=num_initial)
+    for wrong in (4.0, 0.5, None):
+        for count in (None, 2):
+            with pytest.raises(ValueError, match="context"):
+                strategy.ask(count, context=wrong)
+    assert strategy.events == ()
+    assert strategy.ask(context=3.0).id == 0
+
+
+@pytest.mark.parametrize("domain", [finite, box])
+def test_a_kernel_above_1_is_warned_of_once_where_it_shows(domain):
+    numbers = {"noise_variance": LAMBDA, "width": 1.0}
+    algorithms.gp_ucb(domain(), scaled(rbf(0.9), 1.0), **numbers)  # warnings are errors
+    with pytest.warns(KernelBoundWarning, match="got 1.5"):
+        strategy = algorithms.gp_ucb(domain(), scaled(rbf(0.9), 1.5), **numbers)
+    (line,) = strategy.report()["warnings"]
+    assert "1.5" in line
+    strategy.tell(strategy.ask().id, 0.5)  # a warning, no more
+    kernel = product(rbf(0.9), scaled(matern(0.8), 1.5))
+    with pytest.warns(KernelBoundWarning, match="got 1.5"):
+        algorithms.gp_ucb(domain(), kernel, context_domain=Box([[0.0], [1.0]]), **numbers)
+    strategy = algorithms.gp_ucb(domain(), kernel, context_domain=ContextSpace(), **numbers)
+    with pytest.warns(KernelBoundWarning, match="got 1.5"):
+        strategy.ask(context=2.0)
+    strategy.ask(context=3.0)
+    assert len(strategy.report()["warnings"]) == 1
