@@ -12,7 +12,7 @@ from torch.testing import assert_close
 from botorch_ext import CandidateModels, algorithms, widths
 from botorch_ext.exceptions import AllModelsRejectedWarning, BotorchExtWarning, KernelBoundWarning
 from tests.helpers import devices, matern, rbf, steps_on
-from tests.oracles.models import Candidate, check_record, predictions, upper_bounds, xi
+from tests.oracles.models import Candidate, check_record, predictions, upper_bounds
 from tests.strategies.adaptive.joint_kernels import (
     TASKS,
     half_sum,
@@ -214,28 +214,6 @@ def test_baselines_play_by_the_evidence(policy, name, own):
         assert line["credible"] == (below <= c)
 
 
-def test_a_model_that_was_not_credible_comes_back():
-    """The truth wiggles in one half of the domain alone: data of the other half speak for the
-    smooth model."""
-
-    def two_faced(x):
-        if x[0] < 3.5:
-            return float(0.3 * (x[1] + 2))
-        return 0.6 * math.copysign(1, math.sin(9 * x[0]))
-
-    models, points = CandidateModels.lengthscales(rbf(1.0), [0.25, 3.0], LAMBDA), finite().points
-    strategy = algorithms.credible_ucb(finite(), models, width=1.0)
-    standings = []
-    for x in (*points[points[:, 0] < 3.5], *points[points[:, 0] >= 3.5]):
-        trial = strategy.ask(actions=x[None])
-        strategy.tell(trial.id, two_faced(trial.x))
-        standings.append(tuple(line["credible"] for line in strategy.report()["models"]))
-    left = standings.index((False, True))
-    back = next(step for step in range(left, len(standings)) if standings[step][0])
-    assert {strategy.history.trials[step].info["model"] for step in range(left + 1, back)} == {1}
-    assert strategy.ask().info["model"] == 0
-
-
 def test_of_equal_models_the_first_plays_at_the_first_point():
     models = CandidateModels([rbf(0.8), rbf(0.8)], LAMBDA, names=["one", "the same"])
     for method in ("credible_ucb", "mle_ucb", "he_gp_ucb"):
@@ -399,18 +377,6 @@ def test_initial_data_and_initial_points_count_as_steps_and_test_nobody():
     initial = data(SETTINGS["alone"], finite(), 7)
     judge = eliminate(finite(), "timeout", "high means", initial=initial, num_initial=4)
     assert min(judge.rejected.values()) > 7 + 1
-
-
-def test_the_threshold_is_where_the_formula_puts_it():
-    # One observation a millionth within the allowance, and one a millionth beyond it.
-    expected = 2 * SIGMA**2 * math.log(2 * 4 * math.pi**2 / (3 * DELTA))
-    assert xi(1, 4, SIGMA, DELTA) == pytest.approx(expected, rel=1e-12)
-    for sign, factor, stays in ((1, 1 - 1e-6, True), (-1, 1 - 1e-6, True), (-1, 1 + 1e-6, False)):
-        strategy = make("he_gp_ucb", finite(), name="lengthscales")
-        info = strategy.ask().info
-        allowance = math.sqrt(expected) + info["width"] * info["std"]
-        strategy.tell(0, info["mean"] + sign * allowance * factor)
-        assert (info["model"] in strategy.alive) == stays
 
 
 def test_the_bayesian_width_of_a_box_is_that_of_its_constants():

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from botorch_ext import Box, CandidateModels, algorithms
+from botorch_ext import CandidateModels, algorithms
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.strategies import Told
 from tests.helpers import rbf
@@ -265,23 +265,3 @@ def test_picks_on_a_box_are_at_least_as_good_as_a_fine_search(norm):
     worst = [posterior.mean_and_std(ball(c, 0.3, norm, 21))[0].min().item() for c in centers]
     assert max(worst) - 1e-2 <= value <= max(worst) + 1e-8
     assert x.tolist() in [center.tolist() for center in centers]
-
-
-@pytest.mark.slow
-def test_the_stable_optimum_is_found_where_gp_ucb_takes_the_peak():
-    # A high narrow peak beside a lower wide one.
-    def peaks(x):
-        return math.exp(-(((x - 2.2) / 0.08) ** 2)) + 0.7 * math.exp(-(((x - 2.8) / 0.25) ** 2))
-
-    domain, options = Box([[2.0], [3.2]]), {"noise_variance": 1e-3, "width": 2.0, "seed": 0}
-    found = {}
-    for name, strategy in (
-        ("stable", algorithms.stable_opt(domain, rbf(0.1), radius=0.15, **options)),
-        ("plain", algorithms.gp_ucb(domain, rbf(0.1), **options)),
-    ):
-        for _ in range(20):
-            trial = strategy.ask()
-            strategy.tell(trial.id, peaks(float(trial.x)))
-        found[name] = float(strategy.best()[0])
-    assert found["plain"] == pytest.approx(2.2, abs=0.05)
-    assert found["stable"] == pytest.approx(2.8, abs=0.1)
