@@ -165,7 +165,7 @@ def self_normalized(rkhs_bound=B, delta=DELTA):
     return width
 
 
-def session(method, judge, policy, name="alone", width=None, length=36, seed=21, **more):
+def session(method, judge, policy, name="alone", width=None, length=28, seed=21, **more):
     """Plays a method on the set, and checks it all."""
     setting, initial = SETTINGS.get(name, SETTINGS["alone"]), more.get("initial")
     strategy = make(method, finite(), policy, name, **more)
@@ -203,7 +203,7 @@ def test_baselines_play_by_the_evidence(policy, name, own):
     session("expected_ucb", Average(), policy, name, initial=initial, num_initial=2)
     delta = own.get("delta", DELTA)
     judge, width = Credible(delta=delta, c=own.get("credibility")), self_normalized(B, delta)
-    strategy, _ = session("credible_ucb", judge, policy, name, width, 40, seed=31, **own)
+    strategy, _ = session("credible_ucb", judge, policy, name, width, 28, seed=31, **own)
     report = strategy.report()
     c = judge.reach(len(strategy.names))
     assert report["credibility"] == pytest.approx(c)
@@ -321,7 +321,7 @@ WIDTHS = {
 }
 
 
-def eliminate(domain, policy, name, kind="frequentist", length=50, seed=21, fine=None, **more):
+def eliminate(domain, policy, name, kind="frequentist", length=44, seed=21, fine=None, **more):
     """Plays he_gp_ucb and checks it all; returns the judge."""
     options, width, offset = WIDTHS[kind]
     setting = SETTINGS.get(name, SETTINGS["alone"])
@@ -572,7 +572,7 @@ def test_trials_follow_dtype_and_device_of_the_domain(method, device):
     for points in (finite(device=device).to(dtype=torch.float32), box(device=device)):
         kind = {"dtype": points.dtype, "device": points.device}
         strategy = make(method, points, models=candidate_models("alone", **kind), num_initial=2)
-        play(strategy, "hallucinate", length=2 + steps_on(device, 8), seed=207)
+        play(strategy, "hallucinate", length=2 + steps_on(device, 4), seed=207)
         for trial in strategy.history.trials:
             assert (trial.x.dtype, trial.x.device) == (points.dtype, points.device)
         assert type(strategy.best()[1]) is float

@@ -168,7 +168,7 @@ def test_every_decision_and_every_rejection_is_that_of_the_definition(policy, na
     strategy = make(finite(), policy, name, **more)
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("always")
-        played = play(strategy, policy, None, 40, seed=21)
+        played = play(strategy, policy, None, 34, seed=21)
     radius = more.get("radius", RADIUS)
     radii = radius if isinstance(radius, tuple) else (radius, radius)
     eps = more.get("misspecification", 0.0)
@@ -203,7 +203,7 @@ def test_one_model_without_a_radius_is_gp_ucb(domain):
     stable = algorithms.stable_opt(domain(), kernel(), radius=0.0, **numbers)
     plain = algorithms.gp_ucb(domain(), kernel(), **numbers)
     for strategy in (stable, plain):
-        play(strategy, "inflate", None, 30 if domain is finite else 9, seed=28)
+        play(strategy, "inflate", None, 20 if domain is finite else 9, seed=28)
     mine, other = (torch.stack([t.x for t in s.history.trials]) for s in (stable, plain))
     # Where both climb the same hill, a flat top leaves half the digits of the point.
     assert_close(mine, other, rtol=1e-5, atol=1e-5)

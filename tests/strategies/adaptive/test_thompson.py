@@ -69,7 +69,7 @@ def test_draws_are_those_of_the_joint_posterior(on_points, width):
     points = torch.tensor([[2.1], [2.9], [3.6], [4.2], [4.9]]).double()
     posterior, (mean, covariance) = model(points, on_points), dense(points)
     g, values = torch.Generator().manual_seed(5), []
-    for _ in range(400):
+    for _ in range(300):
         draw = JointDraw(posterior, g, width)
         # In three parts, the last of which depends on what was drawn.
         first, second = draw.at(points[:2]), draw.at(points[2:4])
@@ -79,9 +79,9 @@ def test_draws_are_those_of_the_joint_posterior(on_points, width):
     centred = (torch.stack(values) - mean).mT
     normals = torch.linalg.solve_triangular(L, centred, upper=False).mT
     assert not is_refuted(normals)
-    # A covariance that is wrong by a quarter is found.
-    assert is_refuted(normals, scale=1.25)
-    assert is_refuted(normals, scale=0.75)
+    # A covariance that is wrong by 30 % is found.
+    assert is_refuted(normals, scale=1.3)
+    assert is_refuted(normals, scale=0.7)
 
 
 def test_a_draw_says_what_it_is_elsewhere():
@@ -93,12 +93,12 @@ def test_a_draw_says_what_it_is_elsewhere():
     assert float(std[::2].max()) < 1e-3 < float(std[1::2].min())
 
 
-@pytest.mark.parametrize("limit", [1536, 8])
+@pytest.mark.parametrize("limit", [pytest.param(1536, marks=pytest.mark.slow), 8])
 def test_candidates_are_asked_as_often_as_they_are_the_maximiser(limit, monkeypatch):
     """Against 200,000 dense draws; each count is within 4.8 standard deviations, over 14 cells."""
     monkeypatch.setattr(draws, "_AT_ONCE", limit)
     monkeypatch.setattr(draws, "_MORE", 3)
-    points, number = candidates(14), 600
+    points, number = candidates(14), 400
     mean, covariance = dense(points)
     posterior, g = model(points, on_points=True), torch.Generator().manual_seed(2)
     L = torch.linalg.cholesky(covariance + 1e-9 * torch.eye(14).double())
@@ -108,7 +108,7 @@ def test_candidates_are_asked_as_often_as_they_are_the_maximiser(limit, monkeypa
     counts = torch.tensor(rows).bincount(minlength=14).double()
     deviation = (number * expected * (1 - expected)).sqrt().clamp_min(1.0)
     assert float(((counts - number * expected).abs() / deviation).max()) < 4.8
-    assert int((counts > 12).sum()) >= 3  # it is no certainty
+    assert int((counts > 8).sum()) >= 3  # it is no certainty
 
 
 def test_the_maximiser_in_a_box_is_that_of_a_fine_grid_of_the_same_draw():
