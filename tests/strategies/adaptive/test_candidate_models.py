@@ -462,9 +462,11 @@ def test_a_gp_ucb_shrinks_the_lengthscale_and_raises_the_bound(policy, longest, 
 )
 def test_lb_gp_ucb_balances_suspected_bounds(policy, lengthscale_0, exponent, constant):
     models, present = growing(lengthscale_0, exponent)
-    strategy = make("lb_gp_ucb", finite(), policy, models=models, width=constant)
-    judge = BySuspectedRegret(lengthscale_0=lengthscale_0)
-    played = play(strategy, policy, None, 50, seed=11)
+    noise_std = 0.08 if constant == 0.05 else SIGMA  # which says when rewards are too low
+    more = {"models": models, "width": constant, "noise_std": noise_std}
+    strategy = make("lb_gp_ucb", finite(), policy, **more)
+    judge = BySuspectedRegret(lengthscale_0=lengthscale_0, noise_std=noise_std)
+    played = play(strategy, policy, None, 60, seed=11)
     check(played, present, lambda model, t, gain: constant, judge)
     assert len(strategy.names) >= 4
     assert judge.rejected or constant != 0.05

@@ -153,6 +153,12 @@ def test_a_width_of_the_theory_scales_the_draw():
     expected = float(width(1, bx.KernelGP(rbf(0.4), noise_variance=LAMBDA)))
     trial = strategy.ask()
     assert trial.info["width"] == pytest.approx(expected)
+    # Without a width it is the mean that is maximised.
+    X = domain.points[::7]
+    numbers = {"noise_variance": LAMBDA, "initial": (X, X[:, 0].sin())}
+    strategy = bx.algorithms.thompson_sampling(domain, rbf(0.4), width=1e-9, **numbers)
+    top = int(strategy.bands(domain.points)[0][0].argmax())
+    assert {trial.info["index"] for trial in strategy.ask(6)} == {top}
     # In each context by itself, and among changing actions.
     strategy = bx.algorithms.thompson_sampling(
         domain, rbf(0.4, 0.4), noise_variance=LAMBDA, context_domain=bx.Box([[0.0], [1.0]])
