@@ -2,6 +2,7 @@
 against dense algebra, and what they do with odd data."""
 
 import math
+from functools import cache
 
 import pytest
 import torch
@@ -42,6 +43,12 @@ def played(method, steps, domain=BOX, waits=False, **options):
         if not waits or step % 3 != 1:
             strategy.tell(trial.id, f(trial.x))
     return strategy
+
+
+@cache
+def known(method):
+    """A strategy after some results; a test plays a clone."""
+    return played(method, 6)
 
 
 def grid(num=41):
@@ -161,7 +168,7 @@ def dense_log_improvement(strategy, first, points, pending):
 @pytest.mark.parametrize("num_pending", [0, 2])
 def test_the_question_is_the_highest_log_improvement_of_the_dense_models(num_pending):
     """Of the recorded particles, by textbook algebra, on a grid."""
-    strategy = played("integrated_ei", 7)
+    strategy = known("integrated_ei").clone()
     first = strategy.ask()
     trials = [first, *(strategy.ask() for _ in range(num_pending))]
     points = torch.cat([trials[-1].x[None], grid(31)])
@@ -219,7 +226,7 @@ def test_points_of_a_set_are_asked_again():
 def test_what_is_not_there_is_not_to_be_improved_on():
     """With changing actions the incumbent is among those that there are."""
     offered = torch.tensor([[2.2, -2.9], [4.9, -1.1], [2.3, -2.8]], dtype=torch.float64)
-    trial = played("integrated_ei", 6).ask(actions=offered)
+    trial = known("integrated_ei").clone().ask(actions=offered)
     assert torch.equal(offered[trial.info["action"]], trial.x)
     assert trial.info["log_improvement"] > math.log(1e-3)
 
@@ -234,7 +241,7 @@ _one_is_slow = pytest.mark.parametrize(
 
 @_one_is_slow
 def test_the_recommendation_is_the_top_of_the_mean(method):
-    strategy = played(method, 8)
+    strategy = known(method).clone()
     x, mean = strategy.recommend()
     posterior = strategy.posterior
     assert_close(float(posterior.mean(x[None])), mean)
@@ -247,7 +254,7 @@ def test_the_recommendation_is_the_top_of_the_mean(method):
 
 @both_methods
 def test_the_report_has_the_quartiles_of_the_particles(method):
-    strategy = played(method, 6)
+    strategy = known(method).clone()
     info, Y = strategy.ask().info["particles"], strategy.evaluated()[1]
     columns = torch.tensor(info["parameters"], dtype=torch.float64)
     of, report = columns.new_tensor([0.25, 0.5, 0.75]), strategy.report()
@@ -482,7 +489,7 @@ def test_many_dimensions_are_searched_around_the_best_point():
     ],
 )
 def test_wrong_records_are_refused_by_name(method, named, changes):
-    strategy = played(method, 4, SET)
+    strategy = known(method).clone()
     before, trial = strategy.report(), strategy.clone().ask()
     info = {**trial.info}
     for key, value in changes.items():

@@ -95,20 +95,20 @@ def test_a_draw_says_what_it_is_elsewhere():
 
 @pytest.mark.parametrize("limit", [pytest.param(1536, marks=pytest.mark.slow), 8])
 def test_candidates_are_asked_as_often_as_they_are_the_maximiser(limit, monkeypatch):
-    """Against 200,000 dense draws; each count is within 4.8 standard deviations, over 14 cells."""
+    """Against 100,000 dense draws; each count is within 4.8 standard deviations, over 14 cells."""
     monkeypatch.setattr(draws, "_AT_ONCE", limit)
     monkeypatch.setattr(draws, "_MORE", 3)
-    points, number = candidates(14), 400
+    points, number = candidates(14), 250
     mean, covariance = dense(points)
     posterior, g = model(points, on_points=True), torch.Generator().manual_seed(2)
     L = torch.linalg.cholesky(covariance + 1e-9 * torch.eye(14).double())
-    normals = torch.randn(200_000, 14, generator=g, dtype=torch.float64)
-    expected = (mean + normals @ L.mT).argmax(dim=-1).bincount(minlength=14) / 200_000
+    normals = torch.randn(100_000, 14, generator=g, dtype=torch.float64)
+    expected = (mean + normals @ L.mT).argmax(dim=-1).bincount(minlength=14) / 100_000
     rows = [best_of_points(JointDraw(posterior, g), points, seed) for seed in range(number)]
     counts = torch.tensor(rows).bincount(minlength=14).double()
     deviation = (number * expected * (1 - expected)).sqrt().clamp_min(1.0)
     assert float(((counts - number * expected).abs() / deviation).max()) < 4.8
-    assert int((counts > 8).sum()) >= 3  # it is no certainty
+    assert int((counts > 5).sum()) >= 3  # it is no certainty
 
 
 def test_the_maximiser_in_a_box_is_that_of_a_fine_grid_of_the_same_draw():
@@ -139,9 +139,9 @@ def test_the_model_is_drawn_by_the_evidence():
     models, X = bx.CandidateModels.lengthscales(rbf(0.4), [0.4, 0.7], 0.05), domain.points[::6]
     strategy = bx.algorithms.thompson_sampling(domain, models, initial=(X, X[:, 0].sin()), seed=2)
     share = float(strategy.evidence().softmax(dim=0)[0])
-    played = [trial.info["model"] for trial in strategy.ask(200)]
+    played = [trial.info["model"] for trial in strategy.ask(100)]
     # Five standard deviations.
-    assert abs(played.count(0) / 200 - share) < 5 * math.sqrt(share * (1 - share) / 200)
+    assert abs(played.count(0) / 100 - share) < 5 * math.sqrt(share * (1 - share) / 100)
     assert 0.05 < share < 0.95
     with pytest.raises(ValueError, match="noise_variance"):
         bx.algorithms.thompson_sampling(domain, models, noise_variance=0.1)
