@@ -1,6 +1,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -25,6 +26,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("tests")
+
+# The tests that took more than half a second of an idle core; `make test-all` runs them. They are
+# measured, not judged: `make test-all PYTEST_ARGS=--durations=0` lists what takes long.
+SLOW = frozenset((Path(__file__).parent / "slow_tests.txt").read_text().splitlines())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid in SLOW:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(params=devices())

@@ -45,7 +45,7 @@ from botorch_ext.studies.plain_arguments import plain, plain_whole
 from botorch_ext.studies.plain_events import PlainRecord, from_json, to_json
 from botorch_ext.studies.plain_numbers import same_numbers
 from botorch_ext.studies.translations import TRANSLATIONS, Dropped
-from tests.domains.test_random_spaces import a_space
+from tests.domains.drawn_spaces import a_space
 from tests.helpers import matern, rbf
 from tests.studies.kept import BOX, gp_bucb, kernel
 from tests.studies.kept_methods import (

@@ -282,7 +282,7 @@ def test_the_same_with_certificates(eps, delay, horizon):
     )
     kinds, _ = run(strategy, oracle, f, horizon, sigma, delay)
     infos = [trial.info for trial in strategy.history.trials]
-    assert eps or "block" in kinds
+    assert eps or horizon < 200 or "block" in kinds
     for info in infos:
         promise = info["cost"] if info["kind"] == "block" else info["certificate"]
         if info["kind"] in ("exploit", "block") and strategy.levels[info["level"]] >= eps:

@@ -5,8 +5,9 @@ import warnings
 import pytest
 import torch
 from gpytorch.kernels import ScaleKernel
+from gpytorch.means import ConstantMean
 
-from botorch_ext import Box, FiniteSet, KernelGP
+from botorch_ext import Box, CandidateModels, FiniteSet, KernelGP, algorithms
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import (
     AllModelsRejectedWarning,
@@ -26,7 +27,6 @@ from botorch_ext.strategies import (
     Trial,
 )
 from tests.helpers import rbf
-from tests.strategies.adaptive import model_sessions
 from tests.strategies.sessions import (
     LAMBDA,
     InRounds,
@@ -55,6 +55,14 @@ class InTurn(MasterStrategy):
 
     def _choose(self, choices, given):
         return (len(self.history.trials) + sum(given)) // self.length % len(self.bases)
+
+
+def of_lengthscales():
+    """HE-GP-UCB whose models are rejected by large observations."""
+    mean = ConstantMean().double()
+    mean.initialize(constant=0.7)
+    models = CandidateModels.lengthscales(rbf(1.0), [0.3, 0.8, 2.5, 6.0], LAMBDA, means=mean)
+    return algorithms.he_gp_ucb(finite(), models, rkhs_bound=0.25, noise_std=0.03, delta=0.1)
 
 
 def contextual(domain, kernel=None, **more):
@@ -202,7 +210,7 @@ def test_a_horizon_ends_the_master():
 
 
 def test_warnings_of_a_base_come_after_the_event():
-    inner = InTurn([model_sessions.make("he_gp_ucb", finite(), name="lengthscales")])
+    inner = InTurn([of_lengthscales()])
     master = InTurn([inner])
     for step in range(60):
         trial = master.ask()
@@ -255,7 +263,7 @@ ROW = {"index": 1}
     ],
 )
 def test_what_a_base_refuses_is_refused_as_a_whole(event, message):
-    master = InTurn([model_sessions.make("he_gp_ucb", finite()), RandomSearch(finite())])
+    master = InTurn([of_lengthscales(), RandomSearch(finite())])
     master.ask(3)
     master.tell(1, 0.3)
     before = snapshot(master)
