@@ -35,7 +35,8 @@ def are_highest(values: Tensor, error: Tensor | float = 0.0) -> Tensor:
     """Whether values are equal to the highest one along the last dimension, up to rounding; the
     arguments are those of `first_highest`."""
     top = values.amax(dim=-1, keepdim=True)
-    return values >= top - (top.abs() * rounding_of(values.dtype) + error)
+    size = top.abs().clamp_max(torch.finfo(values.dtype).max)  # inf - inf is not a number
+    return values >= top - (size * rounding_of(values.dtype) + error)
 
 
 def reach(values: Tensor, threshold: Tensor | float) -> Tensor:
@@ -48,7 +49,13 @@ def reach(values: Tensor, threshold: Tensor | float) -> Tensor:
     Returns:
         A mask, ``n``.
     """
-    return values >= threshold - rounding_of(values.dtype) * values.abs().max()
+    return values >= threshold - _error(values)
+
+
+def _error(values: Tensor) -> Tensor:
+    """The rounding error of the values, from the largest finite one."""
+    sizes = values.abs()
+    return rounding_of(values.dtype) * sizes.where(sizes.isfinite(), 0).amax()
 
 
 def highest_first(values: Tensor, num: int | None = None, dim: int = -1) -> Tensor:
@@ -80,7 +87,7 @@ def among_highest(values: Tensor, num: int) -> Tensor:
     Returns:
         A mask of the ``n`` values, true for ``num`` of them.
     """
-    error = rounding_of(values.dtype) * values.abs().max()
+    error = _error(values)
     last = values.topk(num).values[-1]
     above = values > last + error
     tied = ~above & (values >= last - error)

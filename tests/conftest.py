@@ -15,7 +15,7 @@ pytest.register_assert_rewrite("botorch_ext.testing")
 # Shells start background jobs with Ctrl-C switched off, and the tests of Ctrl-C with them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # A study asks with one thread where that is faster; more threads round differently.
-torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+torch.set_num_threads(2 if os.environ.get("OMP_NUM_THREADS") == "2" else 1)
 # The same examples everywhere and each time; none is kept in a folder.
 settings.register_profile(
     "tests",

@@ -64,7 +64,7 @@ def processor_flags() -> set[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests in some settings; 0 if all that could run passed, and at least one could."""
+    """Run the tests in some settings; without any that can run here, as this processor does."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     names, options = arguments[:end] or list(SETTINGS), arguments[end + 1 :]
     unknown = sorted(set(names) - set(SETTINGS))
@@ -81,9 +81,14 @@ def main(arguments: list[str]) -> int:
         command = [sys.executable, "-m", "pytest", *options]
         code = subprocess.run(command, env=os.environ | variables).returncode
         outcomes[name] = "passed" if code == 0 else "FAILED"
+    if all(outcome.startswith("skipped") for outcome in outcomes.values()):
+        print("== no setting can run here: as this processor computes", flush=True)
+        own = os.environ | {"OMP_NUM_THREADS": "1"}
+        code = subprocess.run([sys.executable, "-m", "pytest", *options], env=own).returncode
+        outcomes["own"] = "passed" if code == 0 else "FAILED"
     for name, outcome in outcomes.items():
         print(f"numerics {name}: {outcome}")
-    return 0 if "passed" in outcomes.values() and "FAILED" not in outcomes.values() else 1
+    return int("FAILED" in outcomes.values())
 
 
 if __name__ == "__main__":

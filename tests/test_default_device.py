@@ -13,8 +13,20 @@ from botorch_ext import algorithms
 
 PACKAGE = Path(bx.__file__).parent
 FACTORIES = {
-    *("arange", "empty", "eye", "full", "linspace", "logspace", "normal", "ones", "rand"),
-    *("randint", "randn", "randperm", "tensor", "zeros"),
+    *(
+        "arange",
+        "as_tensor",
+        "asarray",
+        "empty",
+        "eye",
+        "full",
+        "linspace",
+        "logspace",
+        "normal",
+        "ones",
+        "rand",
+    ),
+    *("randint", "randn", "randperm", "scalar_tensor", "tensor", "zeros"),
 }
 
 
@@ -43,6 +55,10 @@ def box():
     return bx.Box([[2.0], [5.0]])
 
 
+def box_on_the_cpu():
+    return bx.Box([[2.0], [5.0]], device="cpu")
+
+
 NUMBERS = {"noise_variance": 0.01, "width": 2.0}
 MADE = {
     "gp_ucb": lambda domain: algorithms.gp_ucb(domain, RBFKernel(), **NUMBERS),
@@ -64,14 +80,14 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize("domain", [finite, box], ids=["set", "box"])
+@pytest.mark.parametrize("domain", [finite, box, box_on_the_cpu], ids=["set", "box", "CPU"])
 @pytest.mark.parametrize("method", MADE)
 def test_a_method_works_under_a_default_device(method, domain):
     with PretendCUDA(), torch.device("cuda"):
         strategy = MADE[method](domain())
         for _ in range(3):
             trial = strategy.ask()
-            assert trial.x.device.type == "cuda"
+            assert trial.x.device.type == ("cpu" if domain is box_on_the_cpu else "cuda")
             strategy.tell(trial, float(trial.x.sin()))
         strategy.ask(2)
         strategy.report()

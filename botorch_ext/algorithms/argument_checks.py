@@ -146,7 +146,9 @@ def published_width(
         numbers = {"rkhs_bound": rkhs_bound, "noise_std": noise_std}
         missing = " and ".join(key for key, value in numbers.items() if value is None)
         raise ValueError(f"{name}(): {missing} must be given unless width is, got None")
-    return published(rkhs_bound, noise_std, check_delta(delta))  # a share of it may be possible
+    return published(
+        rkhs_bound, noise_std, check_delta(delta)
+    )  # half of an impossible delta may be possible
 
 
 def make_model(

@@ -171,6 +171,6 @@ class LinearConstraints(Immutable):
         )
         if found.x is None:
             return None
-        x = torch.as_tensor(first + to_points @ found.x).to(self.A).unsqueeze(0)
+        x = torch.from_numpy(first + to_points @ found.x).to(self.A).unsqueeze(0)
         x = self.nearby(x, scales)
         return x[0] if bool(self.hold(x)) else None

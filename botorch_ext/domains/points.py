@@ -153,7 +153,7 @@ def _cure(X: Tensor, like: Tensor) -> str:
     if X.device != like.device or not {X.dtype, like.dtype} <= set(ways):
         return ""
     return (
-        f": convert it, as with X.{ways[like.dtype]}, or compute in {str(X.dtype).split('.')[-1]} "
+        f": convert it with .{ways[like.dtype]}, or compute in {str(X.dtype).split('.')[-1]} "
         f"on a domain of that dtype, as with bx.Box(bounds.{ways[X.dtype]})"
     )
 

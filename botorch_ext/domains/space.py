@@ -296,7 +296,9 @@ class Space(Box):
         if given is None:
             return None
         if is_matrix(given):
-            A, b = (torch.as_tensor(part, dtype=torch.float64).tolist() for part in given)
+            A, b = (
+                torch.as_tensor(part, dtype=torch.float64, device="cpu").tolist() for part in given
+            )
             for row, bound in zip(A, b, strict=False):
                 weights = {n: w for n, w in zip(self._names, row, strict=False) if w}
                 self._texts.append(written(weights, bound))

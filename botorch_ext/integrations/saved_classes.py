@@ -221,7 +221,7 @@ _OF_TENSOR = {
     "values": _numbers,
 }
 _OF_ARRAY = {
-    "dtype": lambda array: _dtype_name(torch.as_tensor(array).dtype),
+    "dtype": lambda array: _dtype_name(torch.as_tensor(array, device="cpu").dtype),
     "shape": lambda array: list(array.shape),
     "values": lambda array: array.reshape(-1).tolist(),
 }
@@ -444,7 +444,7 @@ def _constraint(kind: type[Interval]) -> SavedClass:
 
 def _initial_value(constraint: Any) -> Tensor | None:
     initial = constraint._initial_value
-    return None if initial is None else torch.as_tensor(initial)
+    return None if initial is None else torch.as_tensor(initial, device="cpu")
 
 
 def _transform_name(constraint: Any) -> str | None:

@@ -36,7 +36,7 @@ def checked_positive(
         ValueError: If one is not positive and finite, or the shape is wrong.
     """
     if isinstance(values, Sequence) and any(isinstance(value, Tensor) for value in values):
-        values = [torch.as_tensor(value).tolist() for value in values]
+        values = [torch.as_tensor(value, device="cpu").tolist() for value in values]
     tensor = checked_tensor(values, dtype, device, name)
     if tensor.ndim not in (1, 2) or not len(tensor):
         raise ValueError(f"{name} must be at least one number, got shape {tuple(tensor.shape)}")

@@ -162,7 +162,7 @@ def _slice_point(slice_at: Tensor | Sequence[float] | None, corners: Tensor) -> 
         if num_dims > 1:
             raise ValueError(f"slice_at must be given in {num_dims} dimensions, got None")
         return corners[0]
-    point = torch.as_tensor(slice_at).to(corners)
+    point = torch.as_tensor(slice_at, dtype=corners.dtype, device=corners.device)
     if point.shape != (num_dims,):
         raise ValueError(f"slice_at must have shape ({num_dims},), got {tuple(point.shape)}")
     return point

@@ -55,18 +55,18 @@ def batched_lbfgsb(
     ends = latest.copy()
     heights, lowest = np.full(len(ends), -np.inf), np.full(len(ends), np.inf)
     evaluations = np.zeros(len(ends))
-    # An ascent ends after a step that gains less; small, as a step of a slow ascent gains much
-    # less than is left.
+    # An ascent ends after a step that gains less. The gain must be small: a slow ascent gains much
+    # less in one step than it could still gain.
     least_gain = max(1e-3 * tolerance, torch.finfo(starts.dtype).eps)
-    # Where the gradient is g and the curvature c, the maximum is higher by g^2 / 2c. A slope is not
-    # told from rounding where the gain is not.
+    # Where the gradient is g and the curvature c, the maximum is higher by g^2 / 2c. A slope counts
+    # as flat if that gain is less than rounding.
     flat, steep = 0.1 * tolerance**0.5, 0.1 * (1e3 * least_gain) ** 0.5
     active, steps_left = np.arange(len(ends)), np.full(len(ends), max_iterations)
 
     def loss(points: ndarray, batch_indices: list[int]) -> tuple[ndarray, ndarray]:
         rows = active[batch_indices]
         latest[rows] = points
-        X = torch.as_tensor(latest.copy() if together else points).to(starts, non_blocking=True)
+        X = torch.from_numpy(latest.copy() if together else points).to(starts, non_blocking=True)
         value, gradient = value_and_gradient(X)
         # One copy to the host.
         joint = torch.cat([value.unsqueeze(-1), gradient], dim=-1).double().cpu().numpy()
@@ -89,14 +89,14 @@ def batched_lbfgsb(
         return -f, -g
 
     while len(active):
-        before = heights.copy()
+        before, most = heights.copy(), int(steps_left[active].min())
         _, _, runs = fmin_l_bfgs_b_batched(
             loss,
             ends[active],
             bounds=[(0.0, 1.0)] * starts.shape[-1],
             factr=least_gain / torch.finfo(torch.float64).eps,
             pgtol=flat,
-            maxiter=int(steps_left[active].min()),
+            maxiter=most,
             pass_batch_indices=True,
         )
         steps_left[active] -= [run.nit for run in runs]
@@ -104,11 +104,12 @@ def batched_lbfgsb(
         # start gave up and where a value is not finite.
         at, descent = (np.stack([run[key] for run in runs]) for key in ("x", "jac"))
         slopes = np.abs((at - descent).clip(0, 1) - at).max(axis=-1)  # as L-BFGS-B measures them
-        active = active[(slopes > steep) & [run.success for run in runs]]
+        goes_on = [run.success or run.nit == most for run in runs]
+        active = active[(slopes > steep) & goes_on]
         gains = heights[active] - before[active]
         rises = gains > least_gain * np.abs(heights[active]).clip(min=1)
         active = active[rises & (steps_left[active] > 0)]
-    X, values = (torch.as_tensor(each).to(starts, non_blocking=True) for each in (ends, heights))
+    X, values = (torch.from_numpy(each).to(starts, non_blocking=True) for each in (ends, heights))
     return X, values
 
 

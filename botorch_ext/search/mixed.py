@@ -143,7 +143,7 @@ class MixedSearch:
 
         def at(free_entries: ndarray) -> Tensor:
             U = start.clone()
-            U[free] = torch.as_tensor(free_entries).to(U)
+            U[free] = torch.from_numpy(free_entries).to(U)
             return U.unsqueeze(0)
 
         def loss(free_entries: ndarray) -> tuple[float, ndarray]:

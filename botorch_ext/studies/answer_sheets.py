@@ -209,9 +209,7 @@ def _scales_of(domain: Domain, names: Sequence[str]) -> dict[str, _Scale]:
         names = domain.names
     ends = zip(names, low.tolist(), high.tolist(), strict=True)
     return {
-        name: _Scale(a, b, math.log(b / a), is_log=True)
-        if column in log
-        else _Scale(a, b, b - a)
+        name: _Scale(a, b, math.log(b / a), is_log=True) if column in log else _Scale(a, b, b - a)
         for column, (name, a, b) in enumerate(ends)
     }
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import torch
+from torch import Tensor
 
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError, StudyError
@@ -66,21 +67,35 @@ def require_no_values(strategy: Strategy) -> None:
         require_no_values(base)
 
 
-def _in_domain(event: Event, domain: Domain) -> Event:
-    """An event whose point is that of the domain, which may have other last digits on the machine
-    where the event was written."""
+def _in_domain(event: Event, strategy: Strategy) -> Event:
+    """An event whose point and context are those of the domains, which may have other last digits
+    on the machine where the event was written."""
     if not isinstance(event, Asked | Attached):
         return event
-    x, own = event.trial.x, event.trial.x
-    if isinstance(domain, FiniteSet):
-        row = event.trial.info.get("index")
-        if isinstance(row, int) and 0 <= row < domain.num_points:
-            own = domain.points[row]
-    elif isinstance(event, Asked) and isinstance(domain, Box) and len(x) == domain.dim:
-        own = torch.minimum(torch.maximum(x, domain.lower), domain.upper)
-    if own.shape != x.shape or torch.equal(own, x) or not same_numbers(own.tolist(), x.tolist()):
+    trial, space = event.trial, strategy.context_space
+    x, context = trial.x, trial.context
+    if isinstance(event, Asked) or not isinstance(strategy.domain, Box):
+        x = _nearest(x, strategy.domain, trial.info.get("index"))
+    if context is not None and space is not None:
+        context = _nearest(context, space.domain, None)
+    if x is trial.x and context is trial.context:
         return event
-    return replace(event, trial=replace(event.trial, x=own.clone()))
+    return replace(event, trial=replace(trial, x=x, context=context))
+
+
+def _nearest(x: Tensor, domain: Domain | None, row: Any) -> Tensor:
+    """The nearest point of a domain if it has the same numbers, else the point itself. ``row`` is
+    the row of a finite set that is known to be meant, or None."""
+    own = x
+    if isinstance(domain, FiniteSet) and len(x) == domain.dim:
+        if not (isinstance(row, int) and 0 <= row < domain.num_points):
+            row = int((domain.points - x).abs().sum(dim=-1).argmin())
+        own = domain.points[row]
+    elif isinstance(domain, Box) and len(x) == domain.dim:
+        own = torch.minimum(torch.maximum(x, domain.lower), domain.upper)
+    if torch.equal(own, x) or not same_numbers(own.tolist(), x.tolist()):
+        return x
+    return own.clone()
 
 
 class KeptStrategy:
@@ -152,7 +167,7 @@ class KeptStrategy:
         entries, position = self._journal.since(connection, self._position)
         strategy, like = self._strategy.successor(), self._strategy.domain.like
         events = [from_text(entry.body, like, self._sign) for entry in entries]
-        events = [_in_domain(event, strategy.domain) for event in events]
+        events = [_in_domain(event, strategy) for event in events]
         try:
             strategy.follow(events)
         except ValueError as error:

@@ -71,11 +71,17 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
         TableWarning: Columns are not used, or rows are left out.
     """
     names, rows, origin = _listed(table)
-    rows = [(where, cells) for where, cells in rows if not all(map(_is_empty, cells))]
-    if not rows:
-        raise TableError("a table must have rows, got empty ones alone")
+    rows = _without_empty(rows)
     places = heads.read(names, [*heads.needed, heads.objective])
     return _results(_rows_of_list(rows, places), heads, origin)
+
+
+def _without_empty(rows: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]]:
+    """The rows that have a cell with something in it; raises a TableError where none has."""
+    known = [(where, cells) for where, cells in rows if not all(map(_is_empty, cells))]
+    if not known:
+        raise TableError("a table must have rows, got empty ones alone")
+    return known
 
 
 def results_of_sheet(sheet: Sheet, heads: ColumnHeads) -> list[Result]:
@@ -101,6 +107,7 @@ def points_of(table: Any, heads: ColumnHeads, with_contexts: bool = True) -> lis
     """
     own = heads if with_contexts else replace(heads, contexts={})
     names, rows, origin = _listed(table)
+    rows = _without_empty(rows)
     places = _point_places(heads.read(names, own.needed), own)
     return _results(_rows_of_list(rows, places), own, origin, needs_value=False)
 

@@ -18,8 +18,8 @@ from botorch_ext.strategies import Strategy
 _SMALL = 2**22
 # How many points of a box are screened at once.
 _NUM_SCREENED = 1024
-# Guards what follows. It is held for moments only, never while a strategy computes: each thread has
-# a number of its own, which torch sets as that of threads to come as well.
+# A lock for the variables below. No thread holds it while a strategy computes. Each thread has its
+# own number of torch threads, and setting it also sets that of the threads that start later.
 _changes = threading.RLock()
 # From each thread that asks now to its number before.
 _asking: dict[int, int] = {}

@@ -112,7 +112,12 @@ def columns_by_name(
     seen = [_context_values(trial, strategy, numbered) for trial in trials]
     names = dict.fromkeys(name for each in seen for name in each) if numbered is None else numbered
     columns = {name: [each.get(name) for each in known] for name in params}
-    return columns | {name: [each.get(name) for each in seen] for name in names}
+    for name in names:
+        head = name
+        while head in columns:  # a parameter called context0, beside contexts without names
+            head += "_"
+        columns[head] = [each.get(name) for each in seen]
+    return columns
 
 
 def context_values(trial: Trial, strategy: Strategy, heads: ColumnHeads) -> dict[str, Any]:

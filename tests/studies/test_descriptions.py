@@ -124,6 +124,23 @@ def test_a_study_on_a_set_with_other_last_digits_goes_on(tmp_path):
         bx.Study(tmp_path / "lab.db", made(1 + 1e-6))
 
 
+def test_a_study_with_contexts_of_other_last_digits_goes_on(tmp_path):
+    def made(factor):
+        contexts = bx.FiniteSet(torch.tensor([[0.3], [0.7], [1.1]], dtype=torch.float64) * factor)
+        return bx.algorithms.cgp_ucb(
+            BOX, RBFKernel().double(), **LAMBDA, width=2.0, context_domain=contexts
+        )
+
+    context = made(1.0).context_space.domain.points[1]
+    study = bx.Study(tmp_path / "lab.db", made(1.0))
+    study.tell(study.ask(context=context), 0.5)
+    other = made(1 + 1e-12)
+    again = bx.Study(tmp_path / "lab.db", other)
+    trial = again.ask(context=other.context_space.domain.points[1])
+    again.tell(trial, 0.25)
+    assert bx.Study(tmp_path / "lab.db", made(1.0)).pending == []
+
+
 @given(
     st.lists(st.floats(-1e9, 1e9).filter(lambda x: abs(x) > 1e-9), min_size=1, max_size=300),
     st.data(),

@@ -37,7 +37,7 @@ class HillMean(Mean):
 
     def __init__(self, heights: Tensor | Sequence[float]) -> None:
         super().__init__()
-        heights = torch.as_tensor(heights, dtype=torch.float64)
+        heights = torch.as_tensor(heights, dtype=torch.float64, device="cpu")
         if heights.shape[-1:] != (_NUM_HILLS,):
             raise ValueError(
                 f"heights must be {_NUM_HILLS} numbers, got shape {tuple(heights.shape)}"

@@ -52,7 +52,7 @@ class LinearArms(Perturbed):
         domain = FiniteSet(arms)
         kernel = LinearKernel().to(torch.float64)
         kernel.variance = 1.0
-        center = torch.as_tensor(theta, dtype=domain.dtype).reshape(1, -1)
+        center = torch.as_tensor(theta, dtype=domain.dtype, device=domain.device).reshape(1, -1)
         # theta is the one center: theta'x = k(theta, x).
         linear = RKHSFunction(kernel, center, [1.0], domain, noise_std)
         longest = max(linear.norm, float(domain.points.norm(dim=-1).max()))

@@ -216,8 +216,8 @@ class BoundsStrategy(Strategy):
     def posterior(self) -> Any:
         """The posteriors of the models that are not eliminated, in the order of ``alive``, given
         the told data, with pending trials as the policy says. `CandidateModels`, or
-        `FiniteCandidates` on a finite set without contexts. A copy: what is done to it changes
-        nothing here."""
+        `FiniteCandidates` on a finite set without contexts. It is a copy: changing it
+        does not change the strategy."""
         return self._rows.current().posterior.fork()
 
     @property

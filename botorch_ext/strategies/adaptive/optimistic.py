@@ -53,6 +53,6 @@ class OptimisticStrategy(BoundsStrategy):
     @property
     def posterior(self) -> Any:
         """The posterior given the told data, with pending trials as the policy says. A `KernelGP`,
-        or a `FinitePosterior` on a finite set without contexts. A copy: what is done to it changes
-        nothing here."""
+        or a `FinitePosterior` on a finite set without contexts. It is a copy: changing it
+        does not change the strategy."""
         return super().posterior.parts[0].model

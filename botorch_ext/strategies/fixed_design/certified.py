@@ -199,8 +199,8 @@ class CertifiedElimination(Strategy):
     @property
     def posterior(self) -> Any:
         """The posterior that the free steps use: the told data, and pending trials in the standard
-        deviations alone. A `FinitePosterior` or a `KernelGP`; a copy: what is done to it changes
-        nothing here."""
+        deviations alone. A `FinitePosterior` or a `KernelGP`. It is a copy: changing it does not
+        change the strategy."""
         return self._rows.current().posterior.fork()
 
     def report(self) -> dict[str, Any]:
