@@ -1,4 +1,4 @@
-"""Which tests `make quick` runs."""
+"""Which tests `make quick` runs, and which are slow."""
 
 import pytest
 
@@ -35,3 +35,12 @@ def test_every_room_has_tests():
         if not all((tests / name).is_dir() for name in ELSEWHERE.get(room, [room]))
     ]
     assert not without
+
+
+def test_every_test_that_is_listed_as_slow_exists():
+    gone = []
+    for line in (ROOT / "tests" / "slow_tests.txt").read_text().splitlines():
+        file, *_, name = line.partition("[")[0].split("::")
+        if not (ROOT / file).exists() or f"def {name}(" not in (ROOT / file).read_text():
+            gone.append(line)
+    assert not gone

@@ -235,6 +235,9 @@ def test_the_table_of_a_run(tmp_path):
     plain = bx.run(box, lambda x, z: float(z[1]), 2, contexts=[[1.0, 2.0]] * 2, progress=False)
     assert [*plain.to_pandas()] == ["trial", "x0", "context0", "context1", "value"]
     assert plain.to_pandas()["context1"].tolist() == [2.0, 2.0]
+    same = RandomSearch(bx.Space(context0=bx.Real(5, 6)), context_domain=1)
+    taken = bx.run(same, lambda p, z: 0.0, 1, contexts=[[1.0]], progress=False).to_pandas()
+    assert taken["context0"].item() >= 5 and taken["context0_"].item() == 1.0
 
 
 def test_empty_rows_of_a_table_are_left_out(tmp_path):
