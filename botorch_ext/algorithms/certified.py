@@ -124,9 +124,8 @@ def certified_bucb(
             return FixedDesign(*numbers, domain.num_points, num_rounds), told
         return FixedDesignNet.on_box(*numbers, num_rounds, domain, kernel), told
 
-    if width is not None:
-        width = as_width(width)
-    given = None if width is None else (width, width)
+    both = None if width is None else as_width(width)
+    given = None if both is None else (both, both)
     block_width, told_width = published_width(
         "certified_bucb", published, given, rkhs_bound, noise_std, delta
     )

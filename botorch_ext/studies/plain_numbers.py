@@ -24,6 +24,8 @@ _MOST_BITS = 1000
 # in its last digits from one processor to another. The second one is relative to the largest number
 # of a tensor, in which a zero may be 1e-17 elsewhere.
 _SAME, _SAME_BESIDE_THE_LARGEST = 1e-9, 1e-15
+# Tensors in float32 have seven digits.
+_SAME_IN_FLOAT32 = 1e-6
 # The deepest nesting that is read, because a stranger's description may be nested to any depth.
 _DEEPEST = 16
 
@@ -58,7 +60,7 @@ def same_numbers(one: Any, other: Any) -> bool:
     """Whether two parts of descriptions are the same numbers, of any dtype, in lists or tensors, as
     a column or a flat list. It is False if one of them is no numbers.
 
-    Numbers are the same if they differ by at most 1e-9 relatively. Two whole numbers, such as
+    Numbers are the same if they differ by at most 1e-9 relatively, in float32 by 1e-6. Two whole numbers, such as
     seeds, and numbers of which only a digest is known must be equal.
     """
     first = _Numbers.of(one)
@@ -66,7 +68,8 @@ def same_numbers(one: Any, other: Any) -> bool:
     if first is None or second is None or first.shape != second.shape:
         return False
     if first.values is not None and second.values is not None:
-        return _are_close(first.values, second.values)
+        same = _SAME_IN_FLOAT32 if "float32" in first.dtype + second.dtype else _SAME
+        return _are_close(first.values, second.values, same)
     return not first.digests.isdisjoint(second.digests)
 
 
@@ -134,17 +137,17 @@ def equal_numbers(one: Any, other: Any) -> bool:
     return not first.digests.isdisjoint(second.digests)
 
 
-def _are_close(values: list[float], others: list[float]) -> bool:
+def _are_close(values: list[float], others: list[float], same: float) -> bool:
     """Whether numbers are the same one by one, NaN and NaN."""
     finite = [abs(value) for value in (*values, *others) if math.isfinite(value)]
-    slack = _SAME_BESIDE_THE_LARGEST * max(finite, default=0.0)
-    return all(_is_close(a, b, slack) for a, b in zip(values, others, strict=True))
+    slack = same * _SAME_BESIDE_THE_LARGEST / _SAME * max(finite, default=0.0)
+    return all(_is_close(a, b, same, slack) for a, b in zip(values, others, strict=True))
 
 
-def _is_close(a: float, b: float, slack: float) -> bool:
+def _is_close(a: float, b: float, same: float, slack: float) -> bool:
     if type(a) is int and type(b) is int:
         return a == b
-    return math.isclose(a, b, rel_tol=_SAME, abs_tol=slack) or (a != a and b != b)
+    return math.isclose(a, b, rel_tol=same, abs_tol=slack) or (a != a and b != b)
 
 
 def _are_equal(values: list[float], others: list[float]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -30,7 +30,7 @@ def as_problem(given: Any, domain: Domain) -> Problem | ContextualProblem:
         ObjectiveError: The function takes no point, or returns no number.
     """
     if callable(given) and isinstance(getattr(given, "domain", None), Box | FiniteSet):
-        return given
+        return cast(Problem, given)
     if hasattr(given, "domain") or not isinstance(domain, Box | FiniteSet):
         raise ValueError(f"problem must be a Problem with a domain, got {short(given)}")
     if callable(given):

@@ -15,6 +15,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import closing
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,16 @@ def _box() -> bx.Box:
 
 def _grid(num: int = 7, dtype: torch.dtype = torch.float64) -> bx.FiniteSet:
     """``num^2`` points; the numbers of more than 10^2 are too many to be written down."""
-    ends = (torch.linspace(low, high, num, dtype=dtype) for low, high in ((-1, 1), (2, 5)))
+    ends = (_line(low, high, num, dtype) for low, high in ((-1, 1), (2, 5)))
     return bx.FiniteSet(torch.cartesian_prod(*ends))
+
+
+def _line(low: int, high: int, num: int, dtype: torch.dtype) -> Tensor:
+    """The numbers that `torch.linspace` had where the files were written, with one rounding for
+    each: on other processors it rounds twice, and digests of large sets would differ."""
+    step = Fraction(torch.tensor((high - low) / (num - 1), dtype=dtype).item())
+    exact = [low + step * i if i < num // 2 else high - step * (num - 1 - i) for i in range(num)]
+    return torch.tensor([float(number) for number in exact], dtype=torch.float64).to(dtype)
 
 
 def _kernel(lengthscale: float = 0.7) -> Kernel:
