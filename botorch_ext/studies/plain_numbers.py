@@ -60,8 +60,8 @@ def same_numbers(one: Any, other: Any) -> bool:
     """Whether two parts of descriptions are the same numbers, of any dtype, in lists or tensors, as
     a column or a flat list. It is False if one of them is no numbers.
 
-    Numbers are the same if they differ by at most 1e-9 relatively, in float32 by 1e-6. Two whole numbers, such as
-    seeds, and numbers of which only a digest is known must be equal.
+    Numbers are the same if they differ by at most 1e-9 relatively, in float32 by 1e-6. Two whole
+    numbers, such as seeds, and numbers of which only a digest is known must be equal.
     """
     first = _Numbers.of(one)
     second = None if first is None else _Numbers.of(other)
