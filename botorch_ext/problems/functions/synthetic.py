@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import cast
 
 from botorch.test_functions.base import ConstrainedBaseTestProblem
 from botorch.test_functions.synthetic import SyntheticTestFunction
@@ -52,7 +53,7 @@ class SyntheticProblem:
         if noise_std is None:
             noise_std = _own_noise_std(test_function)
         self.test_function: SyntheticTestFunction = test_function
-        self.domain: Box = Box(test_function.bounds)
+        self.domain: Box = Box(cast(Tensor, test_function.bounds))
         self.noise_std: float = require_noise_std(noise_std)
         self._sign: float = -1.0 if test_function.is_minimization_problem else 1.0
         try:
