@@ -36,7 +36,8 @@ def are_highest(values: Tensor, error: Tensor | float = 0.0) -> Tensor:
     arguments are those of `first_highest`."""
     top = values.amax(dim=-1, keepdim=True)
     size = top.abs().clamp_max(torch.finfo(values.dtype).max)  # inf - inf is not a number
-    return values >= top - (size * rounding_of(values.dtype) + error)
+    least = top.sub(size, alpha=rounding_of(values.dtype))
+    return values >= (least - error if isinstance(error, Tensor) or error else least)
 
 
 def reach(values: Tensor, threshold: Tensor | float) -> Tensor:
