@@ -2,6 +2,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -46,3 +47,19 @@ def device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
             yield torch.device("cuda")
     else:
         yield torch.device(request.param)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The time of studies and commands, which stands still until it is moved."""
+
+    class Clock:
+        now = 1_795_000_000.25
+
+        def time(self) -> float:
+            return self.now
+
+    clock = Clock()
+    monkeypatch.setattr("botorch_ext.studies.journal.time", clock)
+    monkeypatch.setattr("botorch_ext.command_line.time", clock)
+    return clock

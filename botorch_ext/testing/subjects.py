@@ -12,7 +12,7 @@ from torch import Tensor
 from botorch_ext import host
 from botorch_ext.strategies import Strategy
 
-# Of a session, so that each kind of call is in it.
+# The number of actions of a session, so that each kind of call is in it.
 NUM_ACTIONS = 28
 
 

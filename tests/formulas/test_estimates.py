@@ -120,7 +120,7 @@ def test_noise_from_repeats_is_the_pooled_deviation(counts, seed, column):
 
 
 def log_likelihoods(kernel, X, y, noises):
-    """Of a normal distribution, without the constant."""
+    """The log density of a normal distribution, without the constant."""
     K = torch.stack([ridged(kernel, X, noise) for noise in noises])
     Y = y.expand(len(K), -1)
     return -0.5 * (torch.linalg.solve(K, Y) * y).sum(dim=-1) - 0.5 * torch.linalg.slogdet(K)[1]

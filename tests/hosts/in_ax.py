@@ -144,7 +144,7 @@ def kept(value: float) -> float:
 
 
 def parameters_of(trials: Mapping[int, Parameters]) -> list[dict[str, Any]]:
-    """Of what a client gave."""
+    """The parameters of the trials that a client gave."""
     return [dict(each) for each in trials.values()]
 
 

@@ -236,7 +236,7 @@ class Machine:
         else:
             getattr(self.host, kind)(key, value)
         self.states[key] = "gone" if kind in ("fail", "give up") else "told"
-        # Of what came since the last question a host shows the last state alone.
+        # A host shows only the last state of each trial since the last question.
         news = self._news[key][0] if key in self._news else kind
         self._happens(key, "attach" if news == "late" else news, value)
 

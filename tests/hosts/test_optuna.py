@@ -54,7 +54,7 @@ def num_asked(study: Any) -> int:
 
 
 def numbers(trials: Any) -> list[int]:
-    """Of the records, in the order of asking."""
+    """The numbers of the records, in the order of asking."""
     return [json.loads(each.system_attrs[ATTRIBUTE]["record"])["number"] for each in trials]
 
 

@@ -167,7 +167,7 @@ class Entry:
 
     @property
     def num_actions(self) -> int:
-        """Of a session: few where an ask searches a box, and for balls in one fewer."""
+        """The length of a session: short if an ask searches a box, shorter if it searches balls."""
         if not self.scenario.is_box or self.method in QUICK:
             return 44
         return 10 if "stable_opt" in self.method else 22

@@ -246,7 +246,7 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_page(path, figures, monkeypat
 
 @pytest.mark.parametrize("slow", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_hostile_text_is_shown_and_not_obeyed(path, slow, request):
-    """Of a description, of infos and of names; with pictures in the slow test."""
+    """Hostile text in a description, in infos and in names; the slow case draws pictures too."""
     if not slow:
         request.getfixturevalue("no_pictures")
     names = [HOSTILE, r"$\frac{", "a & b"]

@@ -260,7 +260,7 @@ def test_twins_with_a_nugget_play_by_the_width_of_their_plain_models(method, pol
             candidates = plain + own
 
             def width(model, t, gain, plain=plain, session=session):
-                """That of the plain model, with the rows that both have."""
+                """The width of the plain model, given the rows that both models have."""
                 for belief in (session.believed, session.told):
                     if gain == model.gain(belief.seen):
                         other = plain[model.position % 2]
