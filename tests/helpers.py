@@ -1,5 +1,6 @@
 """What the tests share: kernels, numbers, tolerances, pairwise grids, and the devices to run on."""
 
+import sys
 from collections.abc import Iterable
 from itertools import combinations, product
 from typing import Any
@@ -73,6 +74,22 @@ def steps_on(device: torch.device, steps: int) -> int:
         steps: On the CPU.
     """
     return steps if device.type == "cpu" else -(-steps // 3)
+
+
+def without_package(monkeypatch: pytest.MonkeyPatch, package: str, *modules: str) -> None:
+    """Makes imports of a package fail, also in modules of ours that were imported before.
+
+    Args:
+        monkeypatch: Undoes it: the modules are again those that other tests hold.
+        package: Name of the package that is not installed.
+        *modules: The modules of ours that are imported anew.
+    """
+    for name in [*modules, *(name for name in sys.modules if name.partition(".")[0] == package)]:
+        folder, _, own = name.rpartition(".")
+        if folder in sys.modules:
+            monkeypatch.delattr(sys.modules[folder], own, raising=False)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
 
 
 def devices() -> list[str]:

@@ -13,7 +13,7 @@ from botorch_ext.reports.models_and_rounds import parts
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.page import page
 from botorch_ext.studies import databases, journal
-from tests.helpers import rbf
+from tests.helpers import rbf, without_package
 from tests.page.studies import HOSTILE, HOUR, Parsed, begun, require_harmless, seen
 from tests.page.test_pictures import MODEL, NOW
 from tests.studies.commands import refused, shown
@@ -299,14 +299,11 @@ def test_places_that_are_nowhere_are_refused(path, change, capsys):
 def test_without_matplotlib_or_jinja_it_is_said_what_to_install(path, monkeypatch, capsys):
     begun(path)
     with monkeypatch.context() as patch:
-        for module in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
-            patch.delitem(sys.modules, module)
-        patch.setitem(sys.modules, "matplotlib", None)
-        patch.delitem(sys.modules, "botorch_ext.reports.pictures", raising=False)
+        without_package(patch, "matplotlib", "botorch_ext.reports.pictures")
         parsed = require_harmless(made(path))
     assert "pip install 'botorch-ext[plot]'" in parsed.text and parsed.having("figure") == []
     path.with_suffix(".html").unlink()
-    monkeypatch.setitem(sys.modules, "jinja2", None)
+    without_package(monkeypatch, "jinja2")
     assert "botorch-ext[studies]" in refused(
         capsys, "report", path, "-o", path.with_suffix(".html")
     )

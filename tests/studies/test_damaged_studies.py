@@ -34,6 +34,7 @@ from botorch_ext.studies import databases, sqlite_files
 from botorch_ext.studies.event_lines import from_text
 from botorch_ext.studies.journal import MADE_BEFORE
 from botorch_ext.studies.plain_events import PlainRecord, from_json, to_json
+from tests.helpers import without_package
 from tests.studies.kept import BOX, answer_of_a_fork, at_random
 
 NOBODY = 65534
@@ -340,9 +341,8 @@ def test_mounts_that_lose_locks(path, monkeypatch):
     ],
 )
 def test_what_is_not_installed_is_named(tmp_path, monkeypatch, missing, place, message):
-    for module in ("databases", "journal"):
-        monkeypatch.delitem(sys.modules, f"botorch_ext.studies.{module}", raising=False)
-    monkeypatch.setitem(sys.modules, missing, None)
+    modules = [f"botorch_ext.studies.{module}" for module in ("databases", "journal")]
+    without_package(monkeypatch, missing, *modules)
     with pytest.raises((ImportError, StudyError), match=message):
         bx.Study(place if "://" in place else tmp_path / place, at_random())
 
