@@ -1,7 +1,5 @@
 """CGP-UCB against its definition in dense algebra, and what it makes of its arguments."""
 
-import math
-
 import pytest
 import torch
 from gpytorch.kernels import IndexKernel, LinearKernel
@@ -11,7 +9,6 @@ from botorch_ext.algorithms import cgp_ucb, ec_gp_ucb, gp_ucb
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from tests.helpers import drawn, matern, rbf
-from tests.oracles.posterior import dense_information_gain, dense_posterior, self_normalized_width
 
 LAMBDA = 0.02
 BOX = Box([[2.0, -3.0], [5.0, -1.5]])
@@ -42,34 +39,6 @@ def play(strategy, num, tasks=False, delay=0):
             trial = trials[-1 - delay]
             strategy.tell(trial.id, f(trial.x, trial.context))
     return trials
-
-
-@pytest.mark.parametrize(
-    ("pair", "combination", "eps"),
-    [(TASKS, "product", 0.3), (TASKS, "sum", 0.0), (REALS, "product", 0.0), (REALS, "sum", 0.3)],
-)
-def test_choices_are_those_of_the_definition(pair, combination, eps):
-    strategy = cgp_ucb(SET, **pair, combination=combination, misspecification=eps, **COMMON)
-    kernel = ActionContextKernel(*pair.values(), 2, combination=combination)
-    X, y = [], []
-    for t, z in enumerate(contexts(12, pair is TASKS), start=1):
-        trial = strategy.ask(context=z)
-        joint = torch.cat([SET.points, z.expand(40, -1)], dim=-1)
-        mean, std, gain = joint.new_zeros(40), kernel(joint, diag=True).detach().sqrt(), 0.0
-        if y:
-            data = torch.stack(X)
-            mean, covariance = dense_posterior(kernel, data, data.new_tensor(y), joint, LAMBDA)
-            std = covariance.diagonal().sqrt()
-            gain = dense_information_gain(kernel, data, LAMBDA)
-        width = self_normalized_width(1.5, 0.1, 0.05, LAMBDA, gain) + eps * math.sqrt(t / LAMBDA)
-        bounds, index = mean + width * std, trial.info["index"]
-        assert torch.equal(trial.x, SET.points[index])
-        assert bounds.max() - bounds[index] <= 1e-7
-        for name, value in (("mean", mean[index]), ("std", std[index]), ("width", width)):
-            assert trial.info[name] == pytest.approx(float(value), rel=1e-7, abs=1e-9)
-        X.append(joint[index])
-        y.append(f(trial.x, z))
-        strategy.tell(trial.id, y[-1])
 
 
 @pytest.mark.parametrize("domain", [SET, BOX], ids=["set", "box"])

@@ -7,8 +7,7 @@ here, and is under every law.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -251,19 +250,6 @@ METHODS: dict[str, Make] = {
 }
 
 
-def _over(
-    method: str, scenarios: Iterable[str], policies: Iterable[str] = ("none",)
-) -> list[Entry]:
-    policies = list(policies)
-    return [Entry(method, scenario, policy) for scenario in scenarios for policy in policies]
-
-
-SETS = [name for name in SCENARIOS if not SCENARIOS[name].is_box]
-BOXES = [name for name in SCENARIOS if SCENARIOS[name].is_box]
-ALONE = [name for name in SCENARIOS if SCENARIOS[name].contexts is None]
-SETS_ALONE = [name for name in SETS if name in ALONE]
-BOXES_ALONE = [name for name in BOXES if name in ALONE]
-CONTEXTS = [name for name in SCENARIOS if name not in ALONE]
 # Methods that do not search for the maximum of a bound.
 QUICK = (
     "phased_uncertainty_sampling",
@@ -274,92 +260,78 @@ QUICK = (
     "breadthwise_exploration, smooth",
     "random",
 )
-FEW = ("set", "set, contexts, changing", "box, started")
-PLAIN = ("set, started", "line", "box")  # neither contexts nor changing actions
-TWO = ("hallucinate", "timeout")
 
+
+def _in(method: str, policy: str, *scenarios: str) -> list[Entry]:
+    return [Entry(method, scenario, policy) for scenario in scenarios]
+
+
+# Each method on a set and on a box, where it can be; scenarios and policies take turns.
 ENTRIES = [
-    *_over("gp_ucb", SCENARIOS, POLICIES),
-    *_over("igp_ucb", FEW, ("hallucinate", "inflate", "timeout")),
-    *_over("ec_gp_ucb", FEW, POLICIES),
-    *_over("gp_bucb", FEW, ("hallucinate", "inflate")),
-    *_over("gp_ucb_sdf", FEW, ("censor", "timeout")),
-    *_over("cgp_ucb", CONTEXTS, POLICIES),
-    *_over("cgp_ucb, sum", ("set, contexts", "set, tasks, started", "line, contexts"), TWO),
-    *_over("he_gp_ucb", SETS, POLICIES),
-    *_over("he_gp_ucb", BOXES, TWO),
-    *_over("he_gp_ucb", ("line",), ("ignore", "inflate", "censor")),
-    *_over("he_gp_ucb, misspecified", PLAIN, ("hallucinate", "inflate", "timeout")),
-    *_over("he_gp_ucb, bayesian", ("set", "set, changing"), TWO),
-    *_over("he_gp_ucb, growing", PLAIN, TWO),
-    *_over("mle_ucb", SETS, POLICIES),
-    *_over("mle_ucb", BOXES, TWO),
-    *_over("expected_ucb", SETS, POLICIES),
-    *_over("expected_ucb", BOXES, TWO),
-    *_over("a_gp_ucb", SETS_ALONE, POLICIES),
-    *_over("a_gp_ucb", BOXES_ALONE, TWO),
-    *_over("lb_gp_ucb", SETS_ALONE, POLICIES),
-    *_over("lb_gp_ucb", BOXES_ALONE, TWO),
-    *_over("lb_gp_ucb, growing", PLAIN, ("ignore", "hallucinate", "inflate")),
-    *_over("stable_opt", ("set", "set, started"), POLICIES),
-    *_over("stable_opt", ("line", "box"), ("hallucinate",)),
-    *_over("he_stable_opt", ("set", "set, started"), POLICIES),
-    *_over("he_stable_opt", ("line",), ("hallucinate",)),
-    *_over("phased_uncertainty_sampling", ("set", "line", "box")),
-    *_over("bpe", ("set", "line", "box")),
-    *_over("bpe_delay", ("set", "line", "box")),
-    *_over("breadthwise_exploration", ("line", "box")),
-    *_over("breadthwise_exploration, smooth", ("line", "box")),
-    *_over("regret_balancing", SCENARIOS, TWO),
-    *_over("integrated_ei", SCENARIOS),
-    *_over("insured_ucb", SCENARIOS),
-    *_over("safe_ucb", SCENARIOS),
-    *_over("safe_ucb, certificates", ("set", "set, started")),
-    *_over("random", SCENARIOS),
-    *_over("contextwise", CONTEXTS, TWO),
-    *_over("gp_ucb, fitted", SCENARIOS, TWO),
-    *_over("gp_ucb, fitted", ("set", "box"), ("ignore", "inflate", "censor")),
-    *_over("ec_gp_ucb, fitted", FEW, ("hallucinate",)),
-    *_over("stable_opt, fitted", ("set, started", "line"), ("hallucinate",)),
-    *_over("credible_ucb", SETS, POLICIES),
-    *_over("credible_ucb", BOXES, TWO),
-    *_over("credible_ucb, nugget", FEW, POLICIES),
-    *_over("credible_ucb, particles", SCENARIOS),
-    *_over("credible_ucb, growing", PLAIN, TWO),
-    *_over("bpe_delay, arrival", ("set", "line", "box")),
-    *_over("certified_bucb", ("set", "set, started", "line", "box", "box, started")),
-    *_over("thompson_sampling", SCENARIOS, ("ignore", "hallucinate")),
-    *_over("thompson_sampling", FEW, ("inflate", "timeout")),
-    *_over("thompson_sampling, models", ("set, contexts", "set", "line"), ("ignore",)),
-    *_over("thompson_sampling, fitted", ("set", "set, contexts"), ("ignore",)),
-    *_over("certified_bucb, published", ("set", "line")),
+    *_in("gp_ucb", "ignore", "set", "line"),
+    *_in("igp_ucb", "hallucinate", "set, contexts, changing", "box, started"),
+    *_in("ec_gp_ucb", "inflate", "set", "box, started"),
+    *_in("gp_bucb", "hallucinate", "set, contexts, changing", "box, started"),
+    *_in("gp_ucb_sdf", "censor", "set", "box, started"),
+    *_in("cgp_ucb", "timeout", "set, contexts", "codes, contexts"),
+    *_in("cgp_ucb, sum", "timeout", "set, tasks, started", "line, contexts"),
+    *_in("he_gp_ucb", "ignore", "set, started"),
+    *_in("he_gp_ucb", "hallucinate", "box"),
+    *_in("he_gp_ucb, misspecified", "inflate", "set, started", "line"),
+    *_in("he_gp_ucb, bayesian", "hallucinate", "set, changing"),
+    *_in("he_gp_ucb, growing", "timeout", "set, started", "box"),
+    *_in("mle_ucb", "censor", "set, changing"),
+    *_in("mle_ucb", "hallucinate", "blend, started"),
+    *_in("expected_ucb", "ignore", "set, contexts"),
+    *_in("expected_ucb", "timeout", "space, started"),
+    *_in("a_gp_ucb", "inflate", "set, changing"),
+    *_in("a_gp_ucb", "hallucinate", "line, changing"),
+    *_in("lb_gp_ucb", "censor", "set"),
+    *_in("lb_gp_ucb", "timeout", "numbers, started"),
+    *_in("lb_gp_ucb, growing", "ignore", "set, started", "line"),
+    *_in("stable_opt", "hallucinate", "set", "box"),
+    *_in("he_stable_opt", "inflate", "set, started"),
+    *_in("he_stable_opt", "hallucinate", "line"),
+    *_in("phased_uncertainty_sampling", "none", "set", "box"),
+    *_in("bpe", "none", "set", "line"),
+    *_in("bpe_delay", "none", "set", "box"),
+    *_in("regret_balancing", "timeout", "set, tasks, started", "line, contexts, started"),
+    *_in("integrated_ei", "none", "set, contexts", "tree, started"),
+    *_in("insured_ucb", "none", "set, tasks, started", "codes, contexts"),
+    *_in("safe_ucb", "none", "set, contexts, changing", "tree, started"),
+    *_in("safe_ucb, certificates", "none", "set, started"),
+    *_in("random", "none", "set, changing", "line, changing"),
+    *_in("contextwise", "hallucinate", "set, contexts"),
+    *_in("contextwise", "timeout", "line, contexts"),
+    *_in("gp_ucb, fitted", "timeout", "set, tasks, started"),
+    *_in("gp_ucb, fitted", "hallucinate", "line, contexts, started"),
+    *_in("ec_gp_ucb, fitted", "hallucinate", "set, contexts, changing", "box, started"),
+    *_in("stable_opt, fitted", "hallucinate", "set, started", "line"),
+    *_in("credible_ucb, growing", "timeout", "set, started", "box"),
+    *_in("credible_ucb, nugget", "censor", "set, contexts, changing", "box, started"),
+    *_in("credible_ucb, particles", "none", "set, changing", "line, tasks, changing"),
+    *_in("credible_ucb", "ignore", "set, contexts"),
+    *_in("credible_ucb", "timeout", "numbers, started"),
+    *_in("bpe_delay, arrival", "none", "set", "line"),
+    *_in("thompson_sampling", "ignore", "set, tasks, started", "codes, contexts"),
+    *_in("thompson_sampling, models", "ignore", "set, contexts", "line"),
+    *_in("thompson_sampling, fitted", "ignore", "set, contexts"),
+    *_in("certified_bucb", "none", "set, started", "box, started"),
+    *_in("certified_bucb, published", "none", "set", "line"),
+    *_in("breadthwise_exploration", "none", "line"),
+    *_in("breadthwise_exploration, smooth", "none", "box"),
 ]
-
-
-def _each_method_once(entries: list[Entry]) -> list[Entry]:
-    """For each method the entry whose scenario and policy were chosen least before it."""
-    chosen: list[Entry] = []
-    used: Counter[str] = Counter()
-    for method in METHODS:
-        own = [entry for entry in entries if entry.method == method]
-        if own:
-            chosen.append(min(own, key=lambda e: (used[e.scenario_name], used[e.policy])))
-            used.update((chosen[-1].scenario_name, chosen[-1].policy))
-    return chosen
+ON_SETS = [entry for entry in ENTRIES if not entry.scenario.is_box]
+ON_BOXES = [entry for entry in ENTRIES if entry.scenario.is_box]
 
 
 @cache
 def entry_of(method: str) -> Entry:
-    """One entry of a method: on a set, where it can be, without data from before, with pending
-    trials in the models."""
-    entries = [entry for entry in ENTRIES if entry.method == method]
-    policies = ("hallucinate", "inflate", "censor", "timeout", "ignore", "none")
-    first = min(entries, key=lambda e: (e.scenario.is_box, policies.index(e.policy)))
-    plain = first.scenario_name.removesuffix(", started")
-    return replace(first, scenario_name=plain if plain in SCENARIOS else first.scenario_name)
-
-
-# Each method on a set and on a box, where it can be.
-ON_SETS = _each_method_once([entry for entry in ENTRIES if not entry.scenario.is_box])
-ON_BOXES = _each_method_once([entry for entry in ENTRIES if entry.scenario.is_box])
-PLAYED = ON_SETS + ON_BOXES
+    """The first entry of a method, but in the simplest scenario and with the simplest policy."""
+    first = next(entry for entry in ENTRIES if entry.method == method)
+    policy = first.policy if first.policy in ("none", "censor") else "hallucinate"
+    if first.scenario.is_box:
+        return first
+    needs_contexts = method in ("cgp_ucb", "cgp_ucb, sum", "contextwise")
+    scenario = "set, contexts" if needs_contexts else "set"
+    return replace(first, scenario_name=scenario, policy=policy)

@@ -54,6 +54,8 @@ _SPACE = bx.Space(
     last=bx.Real(-3, -1.5, digits=2),
     constraints="first + 0.5 * last <= 4",
 )
+_TREE = bx.Box([(0, 1), (2.0, 5.0)], integer=[0], conditions={1: (0, [1])})
+_BLEND = bx.Box([(0, 1), (0.1, 1)], constraints=([[1.0, 1.0], [-1.0, -1.0]], [1.0, -1.0]))
 _LINE = bx.Box([[2.0], [5.0]])
 _SEEN = bx.Box([[-1.0], [0.5]])
 _LABELS = bx.FiniteSet([[0.0], [1.0], [2.0]])
@@ -173,6 +175,8 @@ SCENARIOS: dict[str, Scenario] = {
     "box, started": Scenario(lambda: _BOX, started=True),
     "numbers, started": Scenario(lambda: _NUMBERS, started=True),
     "codes, contexts": Scenario(lambda: _CODES, lambda: _SEEN),
+    "tree, started": Scenario(lambda: _TREE, started=True),
+    "blend, started": Scenario(lambda: _BLEND, started=True),
     "space, started": Scenario(lambda: _SPACE, started=True),
     "line, changing": Scenario(lambda: _LINE, changing=True),
     "line, contexts": Scenario(lambda: _LINE, lambda: _SEEN),

@@ -1,165 +1,232 @@
-"""Every pick on a finite set is a maximiser: replay through the pseudo-code in dense algebra."""
+"""GP-UCB and its relatives against their definition: each pick is a maximiser of the bound."""
 
+import itertools
 import math
+import zlib
+from itertools import cycle
 
 import pytest
 import torch
-from gpytorch.kernels import MaternKernel, RBFKernel
+from botorch.acquisition import UpperConfidenceBound
+from botorch.models import SingleTaskGP
+from botorch.models.transforms import Normalize, Standardize
+from gpytorch.kernels import MaternKernel
+from torch.testing import assert_close
 
-from botorch_ext import FiniteSet, algorithms
-from botorch_ext.strategies import Abandoned, Asked, Told
-from tests.helpers import devices, pairwise, steps_on
-from tests.oracles.posterior import dense_information_gain, dense_posterior
+from botorch_ext import Box, FiniteSet, KernelGP, OptimisticStrategy, algorithms, widths
+from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.exceptions import KernelBoundWarning
+from tests.helpers import devices, matern, pairwise, rbf, steps_on, tolerance
+from tests.oracles.posterior import dense_posterior, self_normalized_width
+from tests.strategies.adaptive.joint_kernels import half_sum, product, scaled, task_kernel
+from tests.strategies.adaptive.judged import check
+from tests.strategies.adaptive.sessions import SETTINGS, data, f, grid, play
+from tests.strategies.sessions import LAMBDA, POLICIES, both_domains, box, finite
 
-B, SIGMA, DELTA, LAMBDA, EPS = 1.5, 0.1, 0.1, 0.02, 0.07
-MINIMUM, TIMEOUT = -2.0, 6
-
-
-def domain(device="cpu"):
-    x = torch.linspace(2.0, 5.0, 9, dtype=torch.float64)
-    y = torch.linspace(-3.0, -1.0, 7, dtype=torch.float64)
-    return FiniteSet(torch.cartesian_prod(x, y), device=device)
-
-
-def kernel(kind):
-    k = (RBFKernel() if kind == "rbf" else MaternKernel(nu=2.5)).double()
-    k.lengthscale = torch.tensor(0.8, dtype=torch.float64)
-    return k
-
-
-def f(points):
-    return torch.sin(2 * points[:, 0]) * torch.cos(points[:, 1]) + 0.3 * points[:, 1]
-
-
-def self_normalized(gain, n):
-    return SIGMA / math.sqrt(LAMBDA) * math.sqrt(2 * math.log(1 / DELTA) + 2 * gain) + B
-
-
-def chowdhury_gopalan(gain, n):
-    return B + SIGMA / math.sqrt(LAMBDA) * math.sqrt(2 * (gain + 1 + math.log(1 / DELTA)))
-
-
-def enlarged(gain, n):
-    return self_normalized(gain, n) + EPS * math.sqrt(n + 1) / math.sqrt(LAMBDA)
-
-
-# name: options, width(information gain, number of observations), pending policy
-METHODS = {
-    "gp_ucb": ({"pending": "ignore"}, self_normalized, "ignore"),
-    "igp_ucb": ({}, chowdhury_gopalan, "hallucinate"),
-    "ec_gp_ucb": ({"misspecification": EPS}, enlarged, "hallucinate"),
-    "gp_bucb": ({}, self_normalized, "hallucinate"),
-    "gp_bucb_inflated": ({"inflate": True}, self_normalized, "inflate"),
-    "gp_ucb_sdf": ({"minimum": MINIMUM, "timeout": TIMEOUT}, self_normalized, "censor"),
+B, SIGMA, DELTA, EPS = 1.5, 0.1, 0.1, 0.05
+NUMBERS = {"noise_variance": LAMBDA, "rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
+KERNELS = {
+    "alone": rbf(0.9, 0.5),
+    "actions": rbf(0.9, 0.5),
+    "tasks": product(rbf(0.9, 0.5), task_kernel()),
+    "reals": product(rbf(0.9, 0.5), matern(0.8, 1.5, nu=1.5)),
+    "sums": half_sum(matern(0.8, nu=1.5), rbf(0.8, 1.5)),
 }
 
 
-def make(method, k, points, **more):
-    options, *_ = METHODS[method]
-    build = getattr(algorithms, method.removesuffix("_inflated"))
-    numbers = {"noise_variance": LAMBDA, "rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
-    return build(points, k, **numbers, **options, **more)
+def self_normalized(model, t, gain):
+    return self_normalized_width(B, SIGMA, DELTA, model.noise_variance, gain)
 
 
-def play(strategy, num_steps, seed, late):
-    """A session with late, reordered and lost observations."""
-    g = torch.Generator().manual_seed(seed)
-    values = f(strategy.domain.points).tolist()
-    due = []
-    for step in range(num_steps):
-        for item in [d for d in due if d[0] <= step]:
-            due.remove(item)
-            if torch.rand((), generator=g) < 0.06:
-                strategy.abandon(item[1])
-            else:
-                strategy.tell(item[1], item[2])
-        trial = strategy.ask()
-        delay = int(torch.randint(0, 12, (), generator=g)) if late else 0
-        noise = SIGMA * torch.randn((), generator=g).item()
-        due.append((step + delay + 1, trial.id, values[trial.info["index"]] + noise))
+def chowdhury_gopalan(model, t, gain):
+    ratio = SIGMA / math.sqrt(model.noise_variance)
+    return B + ratio * math.sqrt(2 * (gain + 1 + math.log(1 / DELTA)))
+
+
+def enlarged(model, t, gain):
+    return self_normalized(model, t, gain) + EPS * math.sqrt(t) / math.sqrt(model.noise_variance)
+
+
+# method: its options, its width written out
+METHODS = {
+    "gp_ucb": ({}, self_normalized),
+    "igp_ucb": ({}, chowdhury_gopalan),
+    "ec_gp_ucb": ({"misspecification": EPS}, enlarged),
+    "cgp_ucb": ({"misspecification": EPS}, enlarged),
+    "gp_bucb": ({}, self_normalized),
+    "gp_ucb_sdf": ({}, self_normalized),
+}
+
+
+def make(method, domain, setting, policy, **more):
+    kernel, options = KERNELS[setting], {"seed": 5, **NUMBERS, **METHODS[method][0], **more}
+    options |= {"context_domain": SETTINGS[setting].context_domain, **POLICIES[policy]}
+    if method == "gp_bucb":
+        options.pop("pending")
+    if method == "cgp_ucb":
+        parts = {"action_kernel": kernel.action_kernel, "context_kernel": kernel.context_kernel}
+        combination = "sum" if setting == "sums" else "product"
+        return algorithms.cgp_ucb(domain, **parts, combination=combination, **options)
+    return getattr(algorithms, method)(domain, kernel, **options)
+
+
+def _cases():
+    """Each policy in two settings, by the methods in turn; those of one policy by themselves."""
+    plain, of_contexts = cycle(["gp_ucb", "igp_ucb", "ec_gp_ucb"]), cycle(["cgp_ucb", "igp_ucb"])
+    for shift, (i, policy) in itertools.product((0, 2), enumerate(POLICIES)):
+        setting = list(SETTINGS)[(i + shift) % len(SETTINGS)]
+        yield next(of_contexts if SETTINGS[setting].draw else plain), setting, policy
+    yield from (("gp_bucb", "alone", "inflate"), ("gp_bucb", "tasks", "hallucinate"))
+    yield from (("gp_ucb_sdf", "actions", "censor"), ("gp_ucb_sdf", "alone", "timeout"))
+
+
+def replay(method, domain, setting, policy, length, seed, fine=None, **more):
+    strategy = make(method, domain, setting, policy, **more)
+    played = play(strategy, policy, SETTINGS[setting], length, seed)
+    models = [(KERNELS[setting], LAMBDA, None)]
+    check(played, models, METHODS[method][1], initial=more.get("initial"), fine=fine)
     return strategy
 
 
-def oracle_scores(method, k, points, before):
-    """The scores of all candidates by the definition, from the events before an ask."""
-    _, width, policy = METHODS[method]
-    asked = [e.trial for e in before if isinstance(e, Asked)]
-    values = {e.id: e.value for e in before if isinstance(e, Told)}
-    gone = {e.id for e in before if isinstance(e, Abandoned)}
-    if policy == "censor":
-        # Too late: at the tell, the ask of step s + m + 1 had already been made.
-        num_asked, late = 0, set()
-        for e in before:
-            num_asked += isinstance(e, Asked)
-            if isinstance(e, Told) and num_asked > e.id + 1 + TIMEOUT:
-                late.add(e.id)
-        rows = [t for t in asked if t.id not in gone]
-        y = [MINIMUM if t.id in late else values.get(t.id, MINIMUM) for t in rows]
-        mean_rows, mean_y, std_rows = rows, y, rows
-    else:
-        mean_rows = [t for t in asked if t.id in values]
-        mean_y = [values[t.id] for t in mean_rows]
-        std_rows = mean_rows if policy == "ignore" else [t for t in asked if t.id not in gone]
-    P = points.points
-
-    def at(trials):
-        return P[[t.info["index"] for t in trials]]
-
-    zero = torch.zeros(len(P), dtype=P.dtype)
-    mean, variance = zero, k(P, diag=True).detach()
-    if mean_rows:
-        y = torch.tensor(mean_y, dtype=P.dtype)
-        mean = dense_posterior(k, at(mean_rows), y, P, LAMBDA)[0]
-    gain = 0.0
-    if std_rows:
-        y = torch.zeros(len(std_rows), dtype=P.dtype)
-        variance = dense_posterior(k, at(std_rows), y, P, LAMBDA)[1].diagonal()
-        gain = dense_information_gain(k, at(std_rows), LAMBDA)
-    w = width(gain, len(std_rows))
-    if policy == "inflate":
-        told = dense_information_gain(k, at(mean_rows), LAMBDA) if mean_rows else 0.0
-        w *= math.exp(gain - told)
-    return mean + w * variance.clamp_min(0).sqrt(), w
+@pytest.mark.parametrize(("method", "setting", "policy"), list(_cases()))
+def test_every_pick_on_a_set_is_a_maximiser(method, setting, policy):
+    seed = zlib.crc32(f"{method} {setting} {policy}".encode()) % 1000
+    more = {"initial": data(setting, finite(), 4), "num_initial": 2} if seed % 2 else {}
+    strategy = replay(method, finite(), setting, policy, 45, seed, **more)
+    assert bool(strategy.report()["told_too_late"]) == (policy == "timeout")
 
 
-@pairwise(method=METHODS, kind=["rbf", "matern"], late=[False, True], device=devices())
-def test_every_pick_is_a_maximiser(method, kind, late, device):
-    k = kernel(kind)
-    strategy = play(
-        make(method, k.to(device), domain(device), seed=3), steps_on(device, 60), 5, late=late
+@pytest.mark.parametrize(
+    ("method", "setting", "policy"),
+    [
+        ("gp_ucb", "alone", "inflate"),
+        ("cgp_ucb", "tasks", "timeout"),
+        ("ec_gp_ucb", "actions", "ignore"),
+        ("cgp_ucb", "sums", "censor"),
+    ],
+)
+def test_no_point_of_a_fine_grid_beats_a_pick_on_a_box(method, setting, policy):
+    replay(method, box(), setting, policy, 20, 21, grid(21), initial=data(setting, box(), 3))
+
+
+@both_domains
+def test_data_in_the_model_is_initial_data_and_stays_as_it_is(domain):
+    X, Y = data("alone", domain(), 5)
+    model = KernelGP(KERNELS["alone"], LAMBDA)
+    model.add(X, Y)
+    width = widths.Enlarged(widths.SelfNormalized(B, SIGMA, DELTA), EPS)
+    told = OptimisticStrategy(domain(), model, width, seed=5)
+    given = make("ec_gp_ucb", domain(), "alone", "hallucinate", initial=(X, Y[:, None]))
+    mean, _ = dense_posterior(KERNELS["alone"], X, Y, finite().points, LAMBDA)
+    for strategy in (told, given):
+        assert strategy.report()["t"] == 6
+        assert_close(strategy.bands(finite().points)[0][0], mean, **tolerance(torch.float64))
+        play(strategy, "hallucinate", length=8)
+    for key, value in given.history.trials[0].info.items():
+        assert told.history.trials[0].info[key] == pytest.approx(value, abs=1e-5)
+    assert model.num_observations == 5
+    assert [each.report()["num_initial_data"] for each in (told, given)] == [0, 5]
+
+
+def test_rows_that_need_jitter_are_counted():
+    X, Y = data("alone", finite(), 1)
+    model = KernelGP(KERNELS["alone"], 1e-16)
+    strategy = OptimisticStrategy(finite(), model, 1.0, initial=(X.repeat(3, 1), Y.repeat(3)))
+    assert strategy.report()["jittered_rows"] == 2
+    assert math.isfinite(strategy.ask().info["std"])
+
+
+def test_plateaus_of_a_set_go_to_the_first_candidate_and_of_a_box_by_the_seed():
+    # A symmetric kernel leaves mirror images tied after a point in the middle.
+    line = FiniteSet(torch.tensor([[3.0], [2.0], [4.0], [1.0], [5.0]]).double())
+    strategy = OptimisticStrategy(line, KernelGP(MaternKernel(nu=2.5).double(), LAMBDA), 2.0)
+    first = strategy.ask()
+    assert first.info["index"] == 0
+    strategy.tell(first.id, 0.0)
+    assert strategy.ask().info["index"] == 3
+    made = [make("gp_ucb", box(), "alone", "ignore", seed=seed) for seed in (0, 0, 1, 2)]
+    firsts = [tuple(strategy.ask().x.tolist()) for strategy in made]
+    assert firsts[0] == firsts[1] and len(set(firsts)) == 3
+
+
+@pairwise(
+    domain=[finite, box],
+    policy=["inflate", "timeout"],
+    dtype=[torch.float64, torch.float32],
+    device=devices(),
+)
+def test_trials_follow_dtype_and_device_of_the_domain(domain, policy, dtype, device):
+    points = domain(device=device).to(dtype=dtype)
+    initial = data("alone", points, 3)
+    strategy = make("gp_ucb", points, "alone", policy, initial=initial, num_initial=2)
+    play(strategy, policy, length=steps_on(device, 12), seed=71)
+    best, mean = strategy.best()
+    for x in (best, *(trial.x for trial in strategy.history.trials)):
+        assert (x.dtype, x.device) == (points.dtype, points.device)
+        assert bool(points.contains(x))
+    assert type(mean) is float
+
+
+def test_points_where_the_bound_is_no_number_are_not_asked():
+    strategy = algorithms.cgp_ucb(
+        FiniteSet(torch.tensor([[0.9], [0.2], [0.3]], dtype=torch.float64)),
+        rbf(0.7),
+        noise_variance=0.01,
+        width=2.0,
+        mean=lambda X: torch.where((X[..., 0] > 0.5) & (X[..., 1] > 0.5), torch.nan, X[..., 0]),
+        context_domain=1,
     )
-    k, points = kernel(kind), domain()
-    for i, event in enumerate(strategy.events):
-        if not isinstance(event, Asked):
-            continue
-        scores, w = oracle_scores(method, k, points, strategy.events[:i])
-        picked = scores[event.trial.info["index"]].item()
-        # Rounding of a posterior with condition number 1e4 leaves about nine digits.
-        assert scores.max().item() - picked <= 1e-7
-        assert event.trial.info["width"] == pytest.approx(w, rel=1e-7)
-        upper = event.trial.info["mean"] + w * event.trial.info["std"]
-        assert upper == pytest.approx(picked, rel=1e-6, abs=1e-6)
-    assert (len(strategy.pending) > 2) == late
-    if method == "gp_ucb_sdf" and late:
-        assert strategy.report()["told_too_late"]
+    assert strategy.ask(context=[0.9]).info["index"] == 2
 
 
-def picks(strategy):
-    return [event.trial.info["index"] for event in strategy.events if isinstance(event, Asked)]
+@pytest.mark.filterwarnings("ignore:Data .* is not:botorch.exceptions.warnings.InputDataWarning")
+def test_a_frozen_botorch_model_with_transforms_is_optimised_on_a_box():
+    X, Y = data("alone", box(), 12)
+    transforms = {
+        "outcome_transform": Standardize(1),
+        "input_transform": Normalize(2, bounds=box().bounds),
+    }
+    gp = SingleTaskGP(X, 40 + 7 * Y[:, None], **transforms)
+    gp.covar_module.lengthscale = 0.3
+    gp.likelihood.noise = 0.05
+    strategy = OptimisticStrategy(box(), KernelGP.from_botorch(gp), 2.0, seed=0)
+    for _ in range(2):
+        trial, ucb = strategy.ask(), UpperConfidenceBound(gp, beta=4.0)
+        picked = ucb(trial.x[None]).item()
+        assert ucb(grid(21)[:, None]).max().item() <= picked + 1e-6
+        assert picked == pytest.approx(trial.info["mean"] + 2 * trial.info["std"], rel=1e-6)
+        value = 40 + 7 * f(trial.x)
+        strategy.tell(trial.id, value)
+        gp = gp.condition_on_observations(trial.x[None], torch.tensor([[value]]).to(X))
+    told = torch.stack([trial.x for trial in strategy.history.trials])
+    assert strategy.best()[1] == pytest.approx(gp.posterior(told).mean.max().item(), rel=1e-6)
 
 
-def test_no_misspecification_makes_ec_gp_ucb_gp_ucb():
-    k = kernel("rbf")
-    numbers = {"noise_variance": LAMBDA, "rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
-    ec = algorithms.ec_gp_ucb(domain(), k, misspecification=0.0, seed=1, **numbers)
-    plain = algorithms.gp_ucb(domain(), k, seed=1, **numbers)
-    assert picks(play(ec, 50, 2, late=True)) == picks(play(plain, 50, 2, late=True))
+def test_a_kernel_of_another_dimension_is_refused_where_the_size_becomes_known():
+    kernel = product(rbf(1.0, 2.0), rbf(1.0, 2.0, 3.0))
+    numbers = {"noise_variance": LAMBDA, "width": 1.0}
+    for space in (2, FiniteSet([[0.1, 0.2], [0.3, 0.4]])):
+        with pytest.raises(ValueError, match="kernel"):
+            algorithms.gp_ucb(finite(), kernel, context_domain=space, **numbers)
+    strategy = algorithms.gp_ucb(finite(), kernel, context_domain=ContextSpace(), **numbers)
+    with pytest.raises(ValueError, match="kernel"):
+        strategy.ask(context=[0.1, 5.0])
+    assert strategy.events == ()
+    strategy.ask(context=[0.1, 5.0, 0.2])
 
 
-@pytest.mark.parametrize("method", ["gp_bucb", "gp_bucb_inflated", "gp_ucb_sdf"])
-def test_without_delay_the_pending_policies_are_gp_ucb(method):
-    k = kernel("matern")
-    plain = make("gp_ucb", k, domain(), seed=1)
-    assert picks(play(make(method, k, domain(), seed=1), 50, 2, late=False)) == picks(
-        play(plain, 50, 2, late=False)
-    )
+@both_domains
+def test_a_kernel_above_1_is_warned_of_once_where_it_shows(domain):
+    numbers = {"noise_variance": LAMBDA, "width": 1.0}
+    algorithms.gp_ucb(domain(), scaled(rbf(0.9), 1.0), **numbers)  # warnings are errors
+    kernel = product(rbf(0.9), scaled(matern(0.8), 1.5))
+    with pytest.warns(KernelBoundWarning, match="got 1.5"):
+        strategy = algorithms.gp_ucb(domain(), scaled(rbf(0.9), 1.5), **numbers)
+    strategy.tell(strategy.ask().id, 0.5)  # a warning, no more
+    with pytest.warns(KernelBoundWarning, match="got 1.5"):
+        algorithms.gp_ucb(domain(), kernel, context_domain=Box([[0.0], [1.0]]), **numbers)
+    strategy = algorithms.gp_ucb(domain(), kernel, context_domain=ContextSpace(), **numbers)
+    with pytest.warns(KernelBoundWarning, match="got 1.5"):
+        strategy.ask(context=2.0)
+    strategy.ask(context=3.0)
+    assert len(strategy.report()["warnings"]) == 1

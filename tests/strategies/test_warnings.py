@@ -7,7 +7,7 @@ import warnings
 import pytest
 import torch
 from botorch.models import SingleTaskGP
-from gpytorch.kernels import MaternKernel, PeriodicKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import PeriodicKernel, RBFKernel, ScaleKernel
 from scipy.stats import chi2
 
 import botorch_ext as bx
@@ -20,16 +20,12 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.kernels import ActionContextKernel
 from botorch_ext.strategies.prior_warnings import LOOKS, odd_lengthscales, odd_scale
+from tests.helpers import matern, rbf
 
 BOX = bx.Box([[2.0, -7.0], [5.0, -6.2]])
 GRID = bx.FiniteSet(BOX.sample(40, seed=1))
 both = pytest.mark.parametrize("domain", [BOX, GRID], ids=["box", "set"])
-
-
-def matern(*lengthscales, of=MaternKernel):
-    kernel = of(ard_num_dims=len(lengthscales)).double()
-    kernel.lengthscale = torch.tensor(lengthscales, dtype=torch.float64)
-    return kernel
+KNOWN = {"noise_variance": 0.01, "width": 2.0}
 
 
 def caught(function):
@@ -40,18 +36,17 @@ def caught(function):
     return result, [each.category for each in got if issubclass(each.category, BotorchExtWarning)]
 
 
+def warns_of(function):
+    return caught(function)[1]
+
+
 # --- enlargement ----------------------------------------------------------------------------------
 
 
 def enlarged(domain, misspecification, **options):
-    return bx.algorithms.ec_gp_ucb(
-        domain,
-        matern(0.9, 0.3),
-        noise_variance=0.01,
-        width=2.0,
-        misspecification=misspecification,
-        **options,
-    )
+    kernel = matern(0.9, 0.3)
+    options = {**KNOWN, "misspecification": misspecification, **options}
+    return bx.algorithms.ec_gp_ucb(domain, kernel, **options)
 
 
 @both
@@ -59,35 +54,25 @@ def enlarged(domain, misspecification, **options):
 def test_an_enlargement_of_three_widths_is_warned_of_once(domain, options):
     """eps sqrt(t / lambda) against 2: three times it with t = 4 and eps a little over .3."""
     strategy = enlarged(domain, 0.301, **options)
-    said = [caught(strategy.ask)[1] for _ in range(6)]
+    said = [warns_of(strategy.ask) for _ in range(6)]
     assert said == [[], [], [], [EnlargementWarning], [], []]
     (message,) = strategy.report()["warnings"]
     assert message.startswith("misspecification adds 6.02 to a width of 2: ")
-    again, repeated = enlarged(domain, 0.301, **options), strategy.events
-    _, said = caught(lambda: again.replay(repeated))
+    again, events = enlarged(domain, 0.301, **options), strategy.events
+    warns_of(lambda: again.replay(events))
     assert again.report() == strategy.report()
+    assert warns_of(lambda: enlarged(domain, 0.299, **options).ask(4)) == []
 
 
-@both
-def test_an_enlargement_of_less_is_not_warned_of(domain):
-    strategy = enlarged(domain, 0.299)
-    strategy.ask(4)
-    assert strategy.report()["warnings"] == []
-
-
-def test_an_enlargement_inside_a_scaled_width_counts_by_its_share():
+def test_a_share_of_an_enlargement_and_one_of_fitted_noise_count():
     width = bx.widths.Scaled(bx.widths.Enlarged(2.0, 0.301), 0.5)
     strategy = bx.algorithms.gp_ucb(BOX, matern(0.9, 0.3), noise_variance=0.01, width=width)
-    assert [caught(strategy.ask)[1] for _ in range(4)] == [[], [], [], [EnlargementWarning]]
-
-
-def test_an_enlargement_of_fitted_noise_is_warned_of():
-    strategy = bx.algorithms.ec_gp_ucb(
-        BOX, bx.Fitted(), width=2.0, misspecification=100.0, num_initial=3
-    )
+    assert [warns_of(strategy.ask) for _ in range(4)] == [[], [], [], [EnlargementWarning]]
+    fitted = {"width": 2.0, "misspecification": 100.0, "num_initial": 3}
+    strategy = bx.algorithms.ec_gp_ucb(BOX, bx.Fitted(), **fitted)
     for trial in strategy.ask(3):
         strategy.tell(trial.id, float(trial.x.sum()))
-    assert caught(strategy.ask)[1] == [EnlargementWarning]
+    assert warns_of(strategy.ask) == [EnlargementWarning]
 
 
 def test_an_acquisition_function_warns_of_its_enlargement():
@@ -99,7 +84,7 @@ def test_an_acquisition_function_warns_of_its_enlargement():
             model, 2.0, misspecification, noise_variance=0.01, num_observations=24
         )
 
-    assert caught(lambda: make(0.119))[1] == []  # .119 * 5 / .1 = 5.95
+    assert warns_of(lambda: make(0.119)) == []  # .119 * 5 / .1 = 5.95
     acqf, said = caught(lambda: make(0.121))
     assert said == [EnlargementWarning]
     assert float(acqf.width) == pytest.approx(8.05)
@@ -107,119 +92,86 @@ def test_an_acquisition_function_warns_of_its_enlargement():
 
 # --- lengthscales ---------------------------------------------------------------------------------
 
-SIDES = (3.0, 0.8)
-
 
 @both
-@pytest.mark.parametrize("of", [MaternKernel, RBFKernel])
+@pytest.mark.parametrize("of", [matern, rbf])
 @pytest.mark.parametrize("column", [0, 1])
 @pytest.mark.parametrize(
     ("share", "odd"), [(0.9 / 20, True), (1.2 / 20, False), (19.0, False), (23.0, True)]
 )
 def test_lengthscales_beside_the_sides_of_the_domain(domain, of, column, share, odd):
-    scales = [0.5 * side for side in SIDES]
-    scales[column] = share * SIDES[column]
-    kernel = ScaleKernel(matern(*scales, of=of)).double()
+    sides = (3.0, 0.8)
+    scales = [0.5 * side for side in sides]
+    scales[column] = share * sides[column]
+    kernel = ScaleKernel(of(*scales)).double()
     kernel.outputscale = 0.5
-
-    def make():
-        return bx.algorithms.gp_ucb(domain, kernel, noise_variance=0.1, width=2.0)
-
-    strategy, said = caught(make)
+    strategy, said = caught(lambda: bx.algorithms.gp_ucb(domain, kernel, **KNOWN))
     assert said == ([LengthscaleWarning] if odd else [])
     if odd:
         (message,) = strategy.report()["warnings"]
         assert message.startswith(f"lengthscale of column {column} is ")
 
 
-def test_one_lengthscale_for_all_columns_is_looked_at_in_each():
-    kernel = matern(0.1)  # a thirtieth of the first side
-    kernel.ard_num_dims = None
-    said = odd_lengthscales([kernel], GRID.points)
-    assert said is not None and "column 0" in said
+def test_one_lengthscale_periods_and_columns_without_extent():
+    assert "column 0" in odd_lengthscales([matern(0.1)], GRID.points)  # a thirtieth of its side
     assert odd_lengthscales([matern(0.5)], GRID.points) is None
-
-
-def test_contexts_and_parts_are_looked_at():
-    kernel = ActionContextKernel(matern(0.9, 0.3), matern(0.01), 2)
-    _, said = caught(
-        lambda: bx.algorithms.cgp_ucb(
-            BOX, kernel, noise_variance=0.1, width=2.0, context_domain=bx.Box([[0.0], [1.0]])
-        )
-    )
-    assert said == [LengthscaleWarning]
-    # Of these nobody knows how far they range.
-    _, said = caught(lambda: bx.algorithms.cgp_ucb(BOX, kernel, noise_variance=0.1, width=2.0))
-    assert said == []
-
-
-def test_periods_columns_without_extent_and_sets_of_which_one_is_sensible():
     periodic = PeriodicKernel().double()
     periodic.lengthscale = 1000.0
     assert odd_lengthscales([periodic], GRID.points) is None
     flat = GRID.points.clone()
     flat[:, 1] = 4.0
     assert odd_lengthscales([matern(0.9, 1e-9)], flat) is None
-    for scales, odd in (([0.001, 0.3, 90.0], False), ([0.001, 0.0003, 90.0], True)):
+
+
+def test_contexts_are_looked_at_and_models_of_which_none_is_sensible():
+    kernel = ActionContextKernel(matern(0.9, 0.3), matern(0.01), 2)
+    for domain, said in ((bx.Box([[0.0], [1.0]]), [LengthscaleWarning]), (None, [])):
+        options = {**KNOWN, "context_domain": domain}  # None: nobody knows how far they range
+        assert warns_of(lambda o=options: bx.algorithms.cgp_ucb(BOX, kernel, **o)) == said
+    for scales, said in (([0.001, 0.3, 90.0], []), ([0.001, 3e-4, 90.0], [LengthscaleWarning])):
         models = bx.CandidateModels.lengthscales(RBFKernel().double(), scales, 0.1)
-        _, said = caught(lambda m=models: bx.algorithms.mle_ucb(BOX, m, noise_std=0.1, width=2.0))
-        assert said == ([LengthscaleWarning] if odd else [])
+        make = lambda m=models: bx.algorithms.mle_ucb(BOX, m, noise_std=0.1, width=2.0)  # noqa: E731
+        assert warns_of(make) == said
 
 
 # --- the scale of the prior -----------------------------------------------------------------------
 
 
-def told(values, noise_variance=0.01, **options):
+def told(values, **options):
     """A study of so many Sobol points, and the warnings of each telling."""
-    strategy = bx.algorithms.gp_ucb(
-        BOX,
-        matern(0.9, 0.3),
-        noise_variance=noise_variance,
-        width=2.0,
-        num_initial=len(values),
-        **options,
-    )
-    said = []
-    for trial, value in zip(strategy.ask(len(values)), values, strict=True):
-        said.append(caught(lambda t=trial, v=value: strategy.tell(t.id, v))[1])
+    options = {**KNOWN, "num_initial": len(values), **options}
+    strategy = bx.algorithms.gp_ucb(BOX, matern(0.9, 0.3), **options)
+    trials = zip(strategy.ask(len(values)), values, strict=True)
+    said = [warns_of(lambda t=trial, v=value: strategy.tell(t.id, v)) for trial, value in trials]
     return strategy, said
 
 
-def wave(scale, shift=0.0, num=20):
-    return [shift + scale * math.sin(7.0 * i) for i in range(num)]
+def wave(scale, shift=0.0):
+    return [shift + scale * math.sin(7.0 * i) for i in range(20)]
 
 
 @pytest.mark.parametrize(
-    ("values", "odd"),
+    ("values", "options", "odd"),
     [
-        (wave(1.0), False),
-        (wave(0.2), False),
-        (wave(2.5), False),
-        (wave(9.0), True),
-        (wave(0.01), True),
-        (wave(1.0, 30.0), True),
+        (wave(1.0), {}, False),
+        (wave(0.2), {}, False),
+        (wave(2.5), {}, False),
+        (wave(9.0), {}, True),
+        (wave(0.01), {}, True),
+        (wave(1.0, 30.0), {}, True),
+        (wave(1.0, 30.0), {"mean": lambda X: X.new_full(X.shape[:-1], 30.0)}, False),
+        # Predictions fail by many of their standard deviations; values stay near the prior.
+        ([1.5 * (-1) ** i for i in range(20)], {"noise_variance": 1e-4}, False),
+        (wave(0.3), {"noise_variance": 1.0}, False),
     ],
 )
-def test_the_scale_of_a_prior_beside_the_data(values, odd):
-    strategy, said = told(values)
+def test_the_scale_of_a_prior_beside_the_data(values, options, odd):
+    strategy, said = told(values, **options)
     expected = [[]] * 20
     if odd:
         expected[7] = [PriorScaleWarning]
     assert said == expected
     assert len(strategy.report()["warnings"]) == odd
-
-
-def test_a_mean_and_an_outputscale_mend_it():
-    _, said = told(wave(1.0, 30.0), mean=lambda X: X.new_full(X.shape[:-1], 30.0))
-    assert said == [[]] * 20
-
-
-def test_misspecified_data_and_large_ridges_are_no_contradiction_of_scale():
-    # Predictions fail by many of their standard deviations; values stay near the prior.
-    _, said = told([1.5 * (-1) ** i for i in range(20)], noise_variance=1e-4)
-    assert said == [[]] * 20
-    _, said = told(wave(0.3), noise_variance=1.0)
-    assert said == [[]] * 20
 
 
 def test_false_alarms_are_as_rare_as_stated():

@@ -4,23 +4,22 @@ what was known before each of their questions."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.domains import Box, FiniteSet
 from botorch_ext.strategies import Abandoned, Asked, Event, Trial
 from botorch_ext.testing.sessions import drawn_actions
 from tests.oracles.models import Candidate, Session
-from tests.strategies.adaptive.joint_kernels import Gram
 from tests.strategies.sessions import box
 
 Initial = tuple[Tensor, Tensor] | None
-CONTEXT_BOX = torch.tensor([[-1.0, 4.0], [0.5, 7.0]], dtype=torch.float64)
 CHANCES = {"ask": 0.40, "ask three": 0.04, "tell": 0.46, "abandon": 0.06, "fail": 0.04}
+CONTEXT_BOX = torch.tensor([[-1.0, 4.0], [0.5, 7.0]], dtype=torch.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,87 +58,64 @@ SETTINGS = {
 }
 
 
+def setting_of(name: str) -> Setting:
+    return SETTINGS.get(name, SETTINGS["alone"])
+
+
 def f(x: Tensor, context: Tensor | None = None) -> float:
     """What is observed, but for noise: between -1.9 and 0.1 without contexts."""
     z = 0.0 if context is None else float(context.sum())
     return float(torch.sin(2 * x[0] + 0.7 * z) * torch.cos(x[1] - 0.3 * z) + 0.3 * x[1])
 
 
-def data(setting: Setting, domain: Domain, num_points: int) -> tuple[Tensor, Tensor]:
-    """Data from before the study: joint rows and values."""
-    X = domain.sample(num_points, 9)
-    if setting.draw is None:
+def data(name: str, domain: Any, num_points: int) -> tuple[Tensor, Tensor]:
+    """Data from before the study in a setting: joint rows and values."""
+    X, draw = domain.sample(num_points, 9), setting_of(name).draw
+    if draw is None:
         return X, X.new_tensor([f(x) for x in X])
-    Z = setting.draw(num_points, torch.Generator().manual_seed(99)).to(X)
+    Z = draw(num_points, torch.Generator().manual_seed(99)).to(X)
     return torch.cat([X, Z], dim=-1), X.new_tensor([f(x, z) for x, z in zip(X, Z, strict=True)])
 
 
-@dataclass(frozen=True, eq=False)
-class Offer:
-    """What there was to choose from at one ask."""
-
-    context: Tensor | None = None
-    actions: Tensor | None = None
-
-    def keywords(self) -> dict[str, Any]:
-        given = {"context": self.context, "actions": self.actions}
-        return {name: value for name, value in given.items() if value is not None}
-
-
-def _offer(setting: Setting, domain: Any, step: int) -> Offer:
+def _offer(setting: Setting, domain: Any, step: int) -> dict[str, Tensor]:
     """A context, and sometimes a set of actions, of which one may be there twice."""
-    g = torch.Generator().manual_seed(1000 + step)
-    context = actions = None
+    g, offer = torch.Generator().manual_seed(1000 + step), {}
     if setting.draw is not None:
-        context = setting.draw(400, torch.Generator().manual_seed(7))[step].to(domain.like)
+        context = setting.draw(400, torch.Generator().manual_seed(7))[step]
+        offer["context"] = context.to(domain.like)
     if float(torch.rand((), generator=g)) < setting.share:
         size = int(torch.randint(1, 13, (), generator=g))
         if isinstance(domain, FiniteSet):
-            actions = domain.points[torch.randint(domain.num_points, (size,), generator=g)]
+            rows = torch.randint(domain.num_points, (size,), generator=g)
+            offer["actions"] = domain.points[rows]
         else:
             U = torch.rand(size, domain.dim, generator=g, dtype=torch.float64)
-            actions = domain.from_unit(U.to(domain.like))
-    return Offer(context, actions)
+            offer["actions"] = domain.from_unit(U.to(domain.like))
+    return offer
 
 
 @dataclass
 class Played:
-    """A strategy that was played.
-
-    Args:
-        strategy: With its events.
-        policy: One of `POLICIES`.
-        setting: What asks were given.
-        offers: What each trial was chosen from.
-        alive: The models alive after each event.
-    """
+    """A strategy that was played with a policy in a setting: what each trial was chosen from, and
+    the models alive after each event."""
 
     strategy: Any
     policy: str
     setting: Setting
-    offers: dict[int, Offer]
-    alive: list[list[int]]
+    offers: dict[int, dict[str, Tensor]] = field(default_factory=dict)
+    alive: list[list[int]] = field(default_factory=list)
 
 
 def play(
     strategy: Any, policy: str, setting: Setting | None = None, length: int = 50, seed: int = 0
 ) -> Played:
-    """Plays a drawn script.
-
-    Args:
-        strategy: Who plays.
-        policy: Its pending policy, one of `POLICIES`.
-        setting: What asks are given.
-        length: The number of actions.
-        seed: Of the script.
-    """
-    setting = Setting() if setting is None else setting
-    played = Played(strategy, policy, setting, {}, [])
+    """Plays a drawn script of so many actions."""
+    played = Played(strategy, policy, Setting() if setting is None else setting)
     for kind, share, noise in drawn_actions(CHANCES, length, seed):
         pending = strategy.pending
         if kind in ("ask", "ask three") or not pending:
-            offer = _offer(setting, strategy.domain, len(strategy.history.trials))
-            asked = strategy.ask(3 if kind == "ask three" else 1, **offer.keywords())
+            offer = _offer(played.setting, strategy.domain, len(strategy.history.trials))
+            asked = strategy.ask(3 if kind == "ask three" else 1, **offer)
             played.offers |= {trial.id: offer for trial in asked}
         else:
             id = pending[int(share * len(pending))]
@@ -154,19 +130,14 @@ def play(
     return played
 
 
-# Kernel of the library, its definition, noise variance and prior mean of a model.
-Described = tuple[Kernel, Gram, float, Any]
+# Kernel, noise variance and prior mean of a model.
+Described = tuple[Kernel, float, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """One ask that was no initial point.
-
-    Args:
-        trial: What was asked.
-        points: All joint points so far, the asked one, then all that could be chosen.
-        own: The row of the asked one.
-    """
+    """One ask that was no initial point: all joint points so far, the asked one at the row ``own``,
+    then all that could be chosen."""
 
     trial: Trial
     points: Tensor
@@ -182,8 +153,7 @@ class Question:
 
 def candidates(described: Sequence[Described], points: Tensor) -> list[Candidate]:
     """The models at some points, by their definitions."""
-    rows = enumerate(described)
-    return [Candidate.at(points, gram, noise, mean, u) for u, (_, gram, noise, mean) in rows]
+    return [Candidate.at(points, *numbers, u) for u, numbers in enumerate(described)]
 
 
 def joint(points: Tensor, context: Tensor | None) -> Tensor:
@@ -207,12 +177,11 @@ def questions(
         question = None
         if isinstance(event, Asked):
             trial, offer = event.trial, played.offers[event.trial.id]
-            _check_offered(strategy.domain, trial, offer)
-            own = joint(trial.x[None], offer.context)
+            context, pool = offer.get("context"), offer.get("actions", fine)
+            own = joint(trial.x[None], context)
             if not trial.info.get("initial"):
-                pool = fine if offer.actions is None else offer.actions
                 pool = strategy.domain.points if pool is None else pool
-                points = torch.cat([*(row[None] for row in rows), own, joint(pool, offer.context)])
+                points = torch.cat([*(row[None] for row in rows), own, joint(pool, context)])
                 question = Question(trial, points, len(rows))
             rows.append(own[0])
         yield event, session, question
@@ -229,25 +198,8 @@ def known(played: Played, initial: Initial = None) -> tuple[Session, Tensor]:
 
 
 def _start(policy: str, initial: Initial) -> tuple[Session, list[Tensor]]:
-    rows = [] if initial is None else list(initial[0])
-    values = [] if initial is None else initial[1].tolist()
-    n = len(rows)
-    return Session(policy, lambda trial: n + trial.id, (list(range(n)), values)), rows
-
-
-def _check_offered(domain: Domain, trial: Trial, offer: Offer) -> None:
-    """The trial is one of what was offered, and says which."""
-    if offer.context is None:
-        assert trial.context is None
-    else:
-        assert torch.equal(trial.context, offer.context)
-    assert bool(domain.contains(trial.x).all())
-    if isinstance(domain, FiniteSet):
-        assert torch.equal(domain.points[trial.info["index"]], trial.x)
-    if offer.actions is None:
-        assert "action" not in trial.info
-    else:
-        assert torch.equal(offer.actions[trial.info["action"]], trial.x)
+    X, Y = ([], []) if initial is None else (list(initial[0]), initial[1].tolist())
+    return Session(policy, lambda trial: len(X) + trial.id, (list(range(len(X))), Y)), [*X]
 
 
 def grid(num_per_axis: int) -> Tensor:

@@ -11,20 +11,16 @@ from torch.testing import assert_close
 
 from botorch_ext import CandidateModels, algorithms, widths
 from botorch_ext.exceptions import AllModelsRejectedWarning, BotorchExtWarning, KernelBoundWarning
-from tests.helpers import devices, matern, rbf, steps_on
+from tests.helpers import matern, rbf
+from tests.laws.shared_sessions import quietly
 from tests.oracles.models import Candidate, check_record, predictions, upper_bounds
+from tests.oracles.posterior import self_normalized_width
 from tests.strategies.adaptive.joint_kernels import (
-    TASKS,
     half_sum,
-    half_sum_of,
     level,
-    matern_of,
     periodic,
     product,
-    product_of,
-    rbf_of,
     scaled,
-    table_of,
     task_kernel,
 )
 from tests.strategies.adaptive.judged import (
@@ -37,15 +33,13 @@ from tests.strategies.adaptive.judged import (
     check,
     log_evidence,
 )
-from tests.strategies.adaptive.sessions import SETTINGS, data, f, grid, play, questions
+from tests.strategies.adaptive.sessions import data, f, grid, play, questions, setting_of
 from tests.strategies.sessions import LAMBDA, POLICIES, box, finite
 
 # The observations of `f` lie between -1.9 and 0.1: far from what such a B allows, so that models
 # are rejected. Nothing here asks for widths that hold.
 B, SIGMA, DELTA, EPS = 0.25, 0.03, 0.1, 0.04
 NUMBERS = {"rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
-# The last model left warns when it would be rejected.
-quietly = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
 
 
 def slope(X):
@@ -57,79 +51,43 @@ def tilted(X):
     return 0.5 * (X[..., 0] - 3.5) - 0.3 * X[..., 2]
 
 
-def of(kernel):
-    """The definition of a kernel whose formula is that of GPyTorch."""
-    return lambda X: kernel(X).to_dense()
-
-
 SCALES = [0.3, 0.8, 2.5, 6.0]
 MIXED = [
-    (rbf(0.8), rbf_of(0.8), 0.02, None),
-    (matern(0.7, nu=1.5), matern_of(0.7), 0.05, None),
-    (rbf(0.4), rbf_of(0.4), 0.02, slope),
-    (scaled(periodic(1.7), 0.9), of(scaled(periodic(1.7), 0.9)), 0.01, level(0.4)),
-    (rbf(2.5), rbf_of(2.5), 0.04, None),
+    (rbf(0.8), 0.02, None),
+    (matern(0.7, nu=1.5), 0.05, None),
+    (rbf(0.4), 0.02, slope),
+    (scaled(periodic(1.7), 0.9), 0.01, level(0.4)),
+    (rbf(2.5), 0.04, None),
 ]
-# setting: for each model its kernel, its definition, its noise variance and its prior mean
+# setting: for each model its kernel, its noise variance and its prior mean
 MODELS = {
     "alone": MIXED,
     "actions": MIXED,
-    "lengthscales": [(rbf(v), rbf_of(v), LAMBDA, level(0.7)) for v in SCALES],
+    "lengthscales": [(rbf(v), LAMBDA, level(0.7)) for v in SCALES],
     # Far enough above f for widths that are valid for a function drawn from the process.
-    "high means": [(rbf(0.7), rbf_of(0.7), LAMBDA, level(v)) for v in (-0.5, 3.5, 4.5, 6.0)],
+    "high means": [(rbf(0.7), LAMBDA, level(v)) for v in (-0.5, 3.5, 4.5, 6.0)],
     "tasks": [
-        (
-            product(rbf(0.8), task_kernel()),
-            product_of(rbf_of(0.8), table_of(TASKS)),
-            0.02,
-            None,
-        ),
-        (product(rbf(0.5), rbf(9.0)), product_of(rbf_of(0.5), rbf_of(9.0)), 0.05, None),
+        (product(rbf(0.8), task_kernel()), 0.02, None),
+        (product(rbf(0.5), rbf(9.0)), 0.05, None),
         # Task numbers taken for a quantity.
-        (
-            product(matern(0.7, nu=1.5), rbf(1.5)),
-            product_of(matern_of(0.7), rbf_of(1.5)),
-            0.02,
-            tilted,
-        ),
-        (
-            half_sum(rbf(0.6), task_kernel()),
-            half_sum_of(rbf_of(0.6), table_of(TASKS)),
-            0.01,
-            level(0.8),
-        ),
+        (product(matern(0.7, nu=1.5), rbf(1.5)), 0.02, tilted),
+        (half_sum(rbf(0.6), task_kernel()), 0.01, level(0.8)),
     ],
     "reals": [
-        (
-            product(rbf(a, 0.7), matern(b, 1.5, nu=1.5)),
-            product_of(rbf_of(a, 0.7), matern_of(b, 1.5)),
-            noise,
-            mean,
-        )
-        for a, b, noise, mean in [
-            (0.9, 0.8, 0.02, None),
-            (0.4, 3.0, 0.02, tilted),
-            (2.5, 0.4, 0.1, level(0.6)),
-        ]
-    ]
-    + [
-        (
-            half_sum(rbf(0.8), matern(1.2, nu=1.5)),
-            half_sum_of(rbf_of(0.8), matern_of(1.2)),
-            0.02,
-            None,
-        )
+        (product(rbf(0.9, 0.7), matern(0.8, 1.5, nu=1.5)), 0.02, None),
+        (product(rbf(0.4, 0.7), matern(3.0, 1.5, nu=1.5)), 0.02, tilted),
+        (product(rbf(2.5, 0.7), matern(0.4, 1.5, nu=1.5)), 0.1, level(0.6)),
+        (half_sum(rbf(0.8), matern(1.2, nu=1.5)), 0.02, None),
     ],
 }
 
 
-def candidate_models(name, **kind):
+def candidate_models(name):
     """The models of the library."""
     if name == "lengthscales":
-        means = level(0.7)
-        return CandidateModels.lengthscales(rbf(1.0), SCALES, LAMBDA, means=means, **kind)
-    kernels, _, noises, means = zip(*MODELS[name], strict=True)
-    return CandidateModels(list(kernels), list(noises), list(means), **kind)
+        return CandidateModels.lengthscales(rbf(1.0), SCALES, LAMBDA, means=level(0.7))
+    kernels, noises, means = zip(*MODELS[name], strict=True)
+    return CandidateModels(list(kernels), list(noises), list(means))
 
 
 def growing(lengthscale_0=2.0, exponent=0.9):
@@ -143,35 +101,31 @@ def growing(lengthscale_0=2.0, exponent=0.9):
         num = 1  # l_i is there once l_0 / t^exponent has fallen below it
         while lengthscale_0 / t**exponent < scales[num]:
             num += 1
-        return [(None, rbf_of(scale), LAMBDA, None) for scale in scales[:num]]
+        return [(rbf(scale), LAMBDA, None) for scale in scales[:num]]
 
     return models, present
 
 
 def make(method, domain, policy="hallucinate", name="alone", models=None, **more):
-    models = candidate_models(name) if models is None else models
-    space = SETTINGS[name].context_domain if name in SETTINGS else None
-    if space is not None:
-        more["context_domain"] = space
+    models, space = models or candidate_models(name), setting_of(name).context_domain
     options = {**NUMBERS, "seed": 5, **POLICIES[policy], **more}
+    options |= {} if space is None else {"context_domain": space}
     return getattr(algorithms, method)(domain, models, **options)
 
 
 def self_normalized(rkhs_bound=B, delta=DELTA):
     def width(model, t, gain):
-        ratio = SIGMA / math.sqrt(model.noise_variance)
-        return ratio * math.sqrt(2 * math.log(1 / delta) + 2 * gain) + rkhs_bound
+        return self_normalized_width(rkhs_bound, SIGMA, delta, model.noise_variance, gain)
 
     return width
 
 
 def session(method, judge, policy, name="alone", width=None, length=28, seed=21, **more):
     """Plays a method on the set, and checks it all."""
-    setting, initial = SETTINGS.get(name, SETTINGS["alone"]), more.get("initial")
     strategy = make(method, finite(), policy, name, **more)
-    played = play(strategy, policy, setting, length, seed)
-    width = self_normalized() if width is None else width
-    return strategy, check(played, MODELS[name], width, judge, initial=initial)
+    played = play(strategy, policy, setting_of(name), length, seed)
+    check(played, MODELS[name], width or self_normalized(), judge, initial=more.get("initial"))
+    return strategy
 
 
 def asks(strategy, length=12, sigma=SIGMA):
@@ -197,15 +151,14 @@ def asks(strategy, length=12, sigma=SIGMA):
 )
 def test_baselines_play_by_the_evidence(policy, name, own):
     """mle_ucb the likeliest model, expected_ucb an average, credible_ucb all that are likely."""
-    strategy, _ = session("mle_ucb", Likeliest(), policy, name)
+    strategy = session("mle_ucb", Likeliest(), policy, name)
     assert len({t.info["model"] for t in strategy.history.trials}) > 1
-    initial = data(SETTINGS.get(name, SETTINGS["alone"]), finite(), 3)
+    initial = data(name, finite(), 3)
     session("expected_ucb", Average(), policy, name, initial=initial, num_initial=2)
     delta = own.get("delta", DELTA)
     judge, width = Credible(delta=delta, c=own.get("credibility")), self_normalized(B, delta)
-    strategy, _ = session("credible_ucb", judge, policy, name, width, 28, seed=31, **own)
-    report = strategy.report()
-    c = judge.reach(len(strategy.names))
+    strategy = session("credible_ucb", judge, policy, name, width, 28, seed=31, **own)
+    report, c = strategy.report(), judge.reach(len(strategy.names))
     assert report["credibility"] == pytest.approx(c)
     evidence = strategy.evidence()
     for line, value in zip(report["models"], evidence.tolist(), strict=True):
@@ -214,21 +167,17 @@ def test_baselines_play_by_the_evidence(policy, name, own):
         assert line["credible"] == (below <= c)
 
 
-def test_of_equal_models_the_first_plays_at_the_first_point():
+def test_of_equal_models_the_first_plays_and_where_nothing_is_told_too():
     models = CandidateModels([rbf(0.8), rbf(0.8)], LAMBDA, names=["one", "the same"])
     for method in ("credible_ucb", "mle_ucb", "he_gp_ucb"):
         strategy = getattr(algorithms, method)(finite(), models, width=2.0, noise_std=9.0)
         assert strategy.ask().info["index"] == 0
         asks(strategy, 6)
         assert {trial.info["model"] for trial in strategy.history.trials} == {0}
-        assert strategy.names == ["one", "the same"]
-
-
-@pytest.mark.parametrize("domain", [finite, box])
-def test_where_nothing_is_told_the_evidence_is_zero_and_the_first_model_plays(domain):
-    strategy = make("mle_ucb", domain(), name="alone")
-    assert [trial.info["model"] for trial in strategy.ask(4)] == [0] * 4
-    assert strategy.evidence().tolist() == [0.0] * 5
+    for domain in (finite(), box()):
+        strategy = make("mle_ucb", domain)
+        assert [trial.info["model"] for trial in strategy.ask(2)] == [0] * 2
+        assert strategy.evidence().tolist() == [0.0] * 5
 
 
 NUGGET = 0.3
@@ -255,7 +204,7 @@ def test_twins_with_a_nugget_play_by_the_width_of_their_plain_models(method, pol
     for _, session, question in questions(played):
         if question is not None:
             same = (question.points.unsqueeze(1) == question.points.unsqueeze(0)).all(dim=-1)
-            plain = question.models([(None, rbf_of(v), LAMBDA, None) for v in (0.8, 2.5)])
+            plain = question.models([(rbf(v), LAMBDA, None) for v in (0.8, 2.5)])
             own = [replace(m, K=m.K + NUGGET**2 * same, position=m.position + 2) for m in plain]
             candidates = plain + own
 
@@ -324,11 +273,10 @@ WIDTHS = {
 def eliminate(domain, policy, name, kind="frequentist", length=44, seed=21, fine=None, **more):
     """Plays he_gp_ucb and checks it all; returns the judge."""
     options, width, offset = WIDTHS[kind]
-    setting = SETTINGS.get(name, SETTINGS["alone"])
     strategy = make("he_gp_ucb", domain, policy, name, **options, **more)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        played = play(strategy, policy, setting, length, seed)
+        played = play(strategy, policy, setting_of(name), length, seed)
     judge = ByErrors(eps=EPS if kind == "misspecified" else 0.0)
     check(played, MODELS[name], width, judge, offset, more.get("initial"), fine)
     check_tests(strategy, judge)
@@ -374,7 +322,7 @@ def test_every_pick_and_every_rejection_is_that_of_the_definition(policy, name, 
 
 
 def test_initial_data_and_initial_points_count_as_steps_and_test_nobody():
-    initial = data(SETTINGS["alone"], finite(), 7)
+    initial = data("alone", finite(), 7)
     judge = eliminate(finite(), "timeout", "high means", initial=initial, num_initial=4)
     assert min(judge.rejected.values()) > 7 + 1
 
@@ -400,14 +348,12 @@ def test_the_last_model_stays_with_one_warning(num_models):
             strategy.tell(trial.id, trial.info["mean"] - 50.0)  # no model allows that
         caught += now
         assert len(strategy.alive) == max(num_models - step - 1, 1)
-    (warning,), (line,) = caught, strategy.report()["warnings"]
-    assert issubclass(warning.category, AllModelsRejectedWarning)
-    assert warning.filename == __file__
-    assert line == str(warning.message)
-    (last,) = (own for own in strategy.report()["models"] if own["status"] == "alive")
-    assert last["name"] in line
-    assert last["margin"] < 0
-    assert strategy.report()["all_rejected_at"] == num_models
+    report = strategy.report()
+    (warning,), (line,) = caught, report["warnings"]
+    assert (warning.category, warning.filename) == (AllModelsRejectedWarning, __file__)
+    (last,) = (own for own in report["models"] if own["status"] == "alive")
+    assert line == str(warning.message) and last["name"] in line
+    assert report["all_rejected_at"] == num_models
     # As an error it leaves the observation told.
     strict = make("he_gp_ucb", finite(), models=CandidateModels(rbf(0.5), LAMBDA))
     strict.ask()
@@ -439,7 +385,7 @@ def test_a_late_answer_to_a_rejected_model_rejects_nobody():
     ],
 )
 def test_a_gp_ucb_shrinks_the_lengthscale_and_raises_the_bound(policy, longest, exponent, more):
-    more, initial = more | {"lengthscale_0": longest}, data(SETTINGS["alone"], finite(), 1)
+    more, initial = more | {"lengthscale_0": longest}, data("alone", finite(), 1)
     if exponent is not None:
         more["growth"] = lambda t: t**exponent
     longest, exponent = longest or 6.0, exponent or 0.9  # the largest lengthscale, and 0.9
@@ -449,7 +395,7 @@ def test_a_gp_ucb_shrinks_the_lengthscale_and_raises_the_bound(policy, longest, 
         return self_normalized(bound)(model, t, gain)
 
     judge = Nearest(scales=SCALES, longest=longest, exponent=exponent)
-    strategy, _ = session("a_gp_ucb", judge, policy, "lengthscales", width, initial=initial, **more)
+    strategy = session("a_gp_ucb", judge, policy, "lengthscales", width, initial=initial, **more)
     played = [trial.info["model"] for trial in strategy.history.trials if "model" in trial.info]
     assert len(set(played)) >= 2
     assert played == sorted(played, reverse=True)
@@ -485,7 +431,7 @@ def test_without_a_bound_lb_gp_ucb_standardises_what_the_models_see(stretch):
         bands = strategy.bands(X)
         trial = strategy.ask()
         info = trial.info
-        model = Candidate.at(finite().points, rbf_of(2.0 * math.exp(-info["model"] / 2)), LAMBDA)
+        model = Candidate.at(finite().points, rbf(2.0 * math.exp(-info["model"] / 2)), LAMBDA)
         mean = model.mean(rows, ((y - shift) / scale).tolist())
         std, gain = model.std(rows), model.gain(rows)
         ratio = SIGMA * stretch / scale / math.sqrt(LAMBDA)
@@ -509,7 +455,7 @@ def test_without_a_bound_lb_gp_ucb_standardises_what_the_models_see(stretch):
 @pytest.mark.parametrize("method", ["he_gp_ucb", "credible_ucb", "expected_ucb"])
 def test_of_a_growing_set_those_that_have_joined_count(method):
     models, present = growing()
-    initial = data(SETTINGS["alone"], finite(), 3)
+    initial = data("alone", finite(), 3)
     strategy = make(method, finite(), "timeout", models=models, initial=initial)
     judge = {"he_gp_ucb": ByErrors(), "credible_ucb": Credible(), "expected_ucb": Average()}[method]
     delta = DELTA / 2 if method == "he_gp_ucb" else DELTA
@@ -549,8 +495,7 @@ def test_a_growth_that_fails_leaves_the_study_as_it_was():
     ],
 )
 def test_no_point_of_a_fine_grid_and_no_model_beats_a_pick_on_a_box(method, policy, name):
-    setting = SETTINGS.get(name, SETTINGS["alone"])
-    initial = data(setting, box(), 3)
+    initial = data(name, box(), 3)
     models, described = (
         growing() if name == "growing" else (candidate_models(name), MODELS.get(name))
     )
@@ -563,21 +508,8 @@ def test_no_point_of_a_fine_grid_and_no_model_beats_a_pick_on_a_box(method, poli
         "a_gp_ucb": Nearest(scales=SCALES, longest=6.0),
         "lb_gp_ucb": BySuspectedRegret(),
     }[method]
-    played = play(strategy, policy, setting, 9, seed=26)
+    played = play(strategy, policy, setting_of(name), 9, seed=26)
     check(played, described, lambda *_: 0.8, judge, initial=initial, fine=grid(15))
-
-
-@quietly
-@pytest.mark.parametrize("device", devices()[1:], indirect=True)
-@pytest.mark.parametrize("method", ["he_gp_ucb", "expected_ucb"])
-def test_trials_follow_dtype_and_device_of_the_domain(method, device):
-    for points in (finite(device=device).to(dtype=torch.float32), box(device=device)):
-        kind = {"dtype": points.dtype, "device": points.device}
-        strategy = make(method, points, models=candidate_models("alone", **kind), num_initial=2)
-        play(strategy, "hallucinate", length=2 + steps_on(device, 4), seed=207)
-        for trial in strategy.history.trials:
-            assert (trial.x.dtype, trial.x.device) == (points.dtype, points.device)
-        assert type(strategy.best()[1]) is float
 
 
 # --- what sets of models are checked for ----------------------------------------------------------

@@ -1,7 +1,6 @@
 """Strategies whose hyperparameters are fitted to their data: when, to what, and what follows."""
 
 import math
-from functools import cache
 
 import pytest
 import torch
@@ -185,38 +184,6 @@ def test_recorded_numbers_are_those_that_replay_plays_by():
     assert numbers["mean"] == 50.0
     assert numbers["lengthscales"] == [0.3, 0.7]
     check_bands(other, BOX, SIDES)
-
-
-@cache
-def _with_three():
-    strategy = make(BOX)
-    for trial in strategy.ask(3):
-        strategy.tell(trial.id, f(trial.x))
-    return strategy, strategy.clone().ask()
-
-
-@pytest.mark.parametrize(
-    ("named", "changed"),
-    [
-        ("fit", None),
-        ("fit", {"more": 1.0}),
-        ("lengthscales", {"lengthscales": [0.3]}),
-        ("lengthscales", {"lengthscales": [0.0, 1.0]}),
-        ("mean", {"mean": math.nan}),
-        ("mean", {"mean": "1.0"}),
-        ("outputscale", {"outputscale": math.inf}),
-        ("noise_variance", {"noise_variance": -1.0}),
-    ],
-)
-def test_a_recorded_fit_is_checked_before_anything_happens(named, changed):
-    strategy, trial = _with_three()
-    strategy = strategy.clone()
-    before = strategy.report()
-    record = None if changed is None else {**trial.info["fit"], **changed}
-    with pytest.raises(ValueError, match=named):
-        strategy.replay([Asked(Trial(3, trial.x, None, {**trial.info, "fit": record}))])
-    assert strategy.report() == before
-    strategy.replay([Asked(trial)])
 
 
 @pytest.mark.parametrize("domain", [BOX, GRID], ids=["box", "set"])

@@ -2,16 +2,13 @@
 loops and dense algebra."""
 
 import math
-from dataclasses import replace
 
 import pytest
 import torch
 
 from botorch_ext import Box, CandidateModels, FiniteSet, algorithms, problems
 from botorch_ext.exceptions import HorizonReached
-from botorch_ext.strategies import Asked, Trial
-from botorch_ext.strategies.adaptive.insurance import Insurance, Sight
-from botorch_ext.strategies.adaptive.ledger import Ledger, Suspect, Terms
+from botorch_ext.strategies.adaptive.ledger import Terms
 from tests.helpers import rbf
 from tests.oracles.insured import Insured, Model
 from tests.strategies.adaptive.joint_kernels import scaled
@@ -222,36 +219,6 @@ def test_the_same_with_data_from_before_and_trials_given_up(num_initial):
             strategy.abandon(given_up.id)
 
 
-@pytest.mark.parametrize(
-    ("repeats", "level", "average", "is_repeated"),
-    [(2, 0, 0.9, True), (3, 0, 0.9, False), (2, 6, 0.9, False), (2, 0, 0.54, False)],
-)
-def test_a_suspect_is_followed_up_so_often_below_the_last_level(
-    repeats, level, average, is_repeated
-):
-    """Three points, of which the second was probed and does better than its bound of 0.5."""
-    insurance = Insurance(Terms(max_follow_ups=3), B, 0.1)
-    upper = torch.tensor([1.0, 0.5, 0.4], dtype=torch.float64).expand(7, 3)
-    counts = torch.tensor([5.0, 4.0, 0.0], dtype=torch.float64)
-    sums = counts * torch.tensor([0.9, average, 0.0], dtype=torch.float64)
-    sight = Sight(
-        upper, upper - 0.3, upper, upper[0] + 1, upper[0] - 1, counts, sums, upper, suspect=1
-    )
-    kept = Suspect(2, 0, repeats=repeats, absent=1)
-    ledger = replace(Ledger.new(insurance.terms), suspect=kept, level=level)
-    choice, _ = insurance.decide(sight, ledger, 10)
-    assert (choice.kind == "follow-up") == is_repeated
-    if is_repeated:
-        assert (choice.row, choice.suspected) == (1, 2)
-        assert choice.cost == pytest.approx(1.0 - 0.2)
-        assert choice.suspect == Suspect(2, 0, repeats=3, absent=0)
-        after = ledger.charged(choice, 7)
-        assert after.large[2] == pytest.approx(0.8)
-        assert after.suspect == choice.suspect
-    else:
-        assert choice.suspect is None
-
-
 # --- certificates ---------------------------------------------------------------------------------
 
 
@@ -343,15 +310,6 @@ def test_on_a_box_of_few_points_every_decision_is_that_of_the_definition():
     assert "probe" in kinds
 
 
-def test_many_points_from_before_stay_watched_on_a_box():
-    box = Box([[0.0], [1.0]])
-    X = box.sample(300, seed=1)
-    numbers = {"noise_variance": 0.01, "noise_std": 0.1, "rkhs_bound": B}
-    strategy = algorithms.insured_ucb(box, rbf(0.3), initial=(X, X[:, 0]), **numbers)
-    strategy.ask()
-    assert len(strategy._told.watched.X) >= 300
-
-
 # --- numbers and records --------------------------------------------------------------------------
 
 
@@ -365,31 +323,6 @@ def test_a_right_model_in_float32_is_not_refuted_by_rounding():
         noise = 0.01 * float(torch.randn((), generator=g))
         strategy.tell(trial.id, float(f[trial.info["index"]]) + noise)
     assert strategy.report()["level"] == 0
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"cost": -1.0},
-        {"cost": math.nan},
-        {"kind": "guess"},
-        {"level": 99},
-        {"refuted": [5]},
-        {"suspect": {"level": 1}},
-        {"watched": [[math.nan]]},
-        {"watched": [[0.1, 0.2, 0.3]]},
-        {"watched": []},
-    ],
-)
-def test_a_record_that_can_not_be_is_refused(wrong):
-    numbers = {"noise_variance": 0.01, "noise_std": 0.1, "rkhs_bound": B}
-    strategy = algorithms.insured_ucb(Box([[0.0], [1.0]]), rbf(0.3), **numbers)
-    trial = strategy.clone().ask()
-    before = strategy.report()
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        strategy.replay([Asked(Trial(0, trial.x, None, trial.info | wrong))])
-    assert strategy.report() == before
-    strategy.replay([Asked(trial)])
 
 
 def test_kernels_above_1_start_from_their_own_standard_deviation():

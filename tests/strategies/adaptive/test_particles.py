@@ -15,7 +15,7 @@ from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.search.trust_region import region_around
-from botorch_ext.strategies import Asked, Trial
+from botorch_ext.strategies import Asked
 from botorch_ext.strategies.action_sets import Choices
 from tests.oracles.particles import model_of, standardised
 
@@ -178,15 +178,6 @@ def test_the_question_is_the_highest_log_improvement_of_the_dense_models(num_pen
     assert values[0] > values[1:].max() - 1e-4
     # Only the first knows something new.
     assert ["particles" in trial.info for trial in trials] == [True] + num_pending * [False]
-
-
-@pytest.mark.slow
-def test_large_sets_are_looked_at_by_a_few_models_first():
-    points = BOX.sample(6000, 0)
-    strategy = played("integrated_ei", 7, bx.FiniteSet(points))
-    trial = strategy.ask()
-    values = dense_log_improvement(strategy, trial, points, points[:0])
-    assert values.max() - trial.info["log_improvement"] < 1e-4
 
 
 @pytest.mark.slow
@@ -471,33 +462,3 @@ def test_many_dimensions_are_searched_around_the_best_point():
 
 
 # --- records --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("method", "named", "changes"),
-    [
-        ("integrated_ei", "mean", {"mean": "high"}),
-        ("integrated_ei", "std", {"std": math.nan}),
-        ("integrated_ei", "parameters", {"particles": None}),
-        ("integrated_ei", "parameters", {"particles": 3}),
-        ("integrated_ei", "values", {"values": [0.0]}),
-        ("integrated_ei", "parameters", {"parameters": [[math.nan] * 4] * 8}),
-        ("integrated_ei", "bend", {"bend": -1.0}),
-        ("credible", "model", {"model": 8}),
-        ("credible", "model", {"model": -1}),
-        ("credible", "model", {"model": 1.5}),
-    ],
-)
-def test_wrong_records_are_refused_by_name(method, named, changes):
-    strategy = known(method).clone()
-    before, trial = strategy.report(), strategy.clone().ask()
-    info = {**trial.info}
-    for key, value in changes.items():
-        if key in info["particles"] or key == "bend":
-            info["particles"] = {**info["particles"], key: value}
-        else:
-            info[key] = value
-    with pytest.raises(ValueError, match=named):
-        strategy.replay([Asked(Trial(trial.id, trial.x, None, info))])
-    assert strategy.report() == before
-    strategy.replay([Asked(trial)])

@@ -9,11 +9,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from gpytorch.kernels import RBFKernel
-from torch.testing import assert_close
 
-from botorch_ext import Box, algorithms
-from botorch_ext.domains.cells import MAX_LEVEL
 from botorch_ext.exceptions import (
     CellLimitWarning,
     HorizonReached,
@@ -22,7 +18,6 @@ from botorch_ext.exceptions import (
     WaitingForObservations,
 )
 from botorch_ext.kernel_functions.smoothness import HolderConstants
-from botorch_ext.models.replicates import RepeatedDesign
 from botorch_ext.strategies import Asked
 from botorch_ext.widths import Width
 from tests.helpers import tolerance
@@ -142,18 +137,6 @@ def test_the_report_is_that_of_the_levels():
         assert above["offset"] == 0
 
 
-def test_a_level_can_be_looked_at_while_trials_are_out():
-    strategy = SHORT.make()
-    strategy.ask(2)
-    strategy.tell(1, 0.4)
-    level = strategy.levels[-1]
-    assert (level.depth, level.first, level.num_evaluations) == (1, 0, 1)
-    y = torch.tensor([0.4], dtype=torch.float64)
-    mean, covariance = dense_posterior(SHORT.kernel(), points(strategy)[1:], y, level.centers, 0.01)
-    assert_close(level.mean, mean, **TOL)
-    assert_close(level.std, covariance.diagonal().sqrt(), **TOL)
-
-
 class Widening(Width):
     """A width and an offset that depend on the step."""
 
@@ -217,19 +200,6 @@ def test_a_level_that_would_get_too_large_is_put_off():
     assert [trial.info for trial in lists.history.trials] == [trial.info for trial in trials]
 
 
-def test_the_depth_of_the_tree_is_a_limit():
-    box = Box([[0.0] * 40, [1.0] * 40], dtype=torch.float64)
-    numbers = {"noise_variance": 1e-3, "noise_std": 0.02, "rkhs_bound": 1.0, "horizon": 9999}
-    strategy = algorithms.breadthwise_exploration(box, RBFKernel().double(), **numbers)
-    level = strategy._rule._level(MAX_LEVEL, torch.tensor([5]), 0)
-    design = RepeatedDesign(strategy.model, level.centers)
-    for _ in range(20):
-        design.add(0)
-    descent = strategy._rule.descend(level, design, 21)
-    assert (descent.levels, descent.crowded) == ([], 2)
-    assert str(MAX_LEVEL) in strategy._rule.why_crowded(descent)
-
-
 def test_a_level_waits_for_its_own_results():
     strategy, problem = SMOOTH.make(), SMOOTH.problem()
 
@@ -271,45 +241,6 @@ def test_warnings_and_the_end():
 
 
 # --- records and corrections ----------------------------------------------------------------------
-
-
-def dropping():
-    """A session whose last trial opens a level for which cells were dropped."""
-    strategy = SHORT.make()
-    while True:
-        play_promptly(strategy, SHORT.problem(), 1)
-        if any(strategy.history.trials[-1].info.get("opening", {}).get("kept", [])):
-            return strategy
-
-
-def kept(change):
-    """Changes the rows that were kept."""
-    return lambda info: info["opening"].update(kept=change(info["opening"]["kept"]))
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("info", lambda info: info.pop("opening")),
-        ("info", lambda info: info.update(opening=3)),
-        ("info", lambda info: info.pop("cell")),
-        ("cell", lambda info: info.update(cell="1")),
-        ("info", lambda info: info.update(cell=-1)),
-        ("cell", lambda info: info.update(cell=2**70)),
-        ("kept", kept(lambda rows: ["all"])),
-        ("kept", kept(lambda rows: [[]])),
-        ("kept", kept(lambda rows: [[-1, *rows[0]]])),
-        ("kept", kept(lambda rows: [[*rows[0], 99]])),
-        ("kept", kept(lambda rows: [[*rows[0], 2**70]])),
-    ],
-)
-def test_a_record_that_cannot_be_is_refused(name, change):
-    events = list(dropping().events)
-    change(events[-2].trial.info)
-    fresh = SHORT.make()
-    with pytest.raises(ValueError, match=rf"^{name} .*must"):
-        fresh.replay(events)
-    assert fresh.events == ()
 
 
 def by_cell(strategy, values, level=4):

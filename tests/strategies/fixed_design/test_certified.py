@@ -7,8 +7,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from botorch_ext import algorithms, delays, simulate
-from botorch_ext.exceptions import HorizonReached
+from botorch_ext import delays, simulate
 from botorch_ext.strategies import Asked
 from tests.helpers import tolerance
 from tests.oracles.certified import Certified, follow
@@ -17,14 +16,13 @@ from tests.strategies.fixed_design.certified_sessions import (
     CASES,
     HORIZON,
     PUBLISHED,
-    SIXTH,
     followed,
     make,
     numbers,
     played,
 )
 from tests.strategies.fixed_design.phased_sessions import LAMBDA, points, rkhs
-from tests.strategies.sessions import both_domains, box, f, finite, kernel, slow_on_a_box
+from tests.strategies.sessions import both_domains, box, finite, kernel, slow_on_a_box
 
 # Long enough for two blocks in a box, one of which is bought again.
 SHORT = 44
@@ -93,17 +91,6 @@ def test_the_round_that_the_horizon_cuts_has_no_block(horizon):
     follow(Certified(numbers(horizon, **options)), fresh, strategy.events)
 
 
-def test_bounds_are_clipped_from_below_too():
-    # f lies between -1.9 and 0.1: upper bounds end below B, lower bounds below -B.
-    options = {**ALWAYS, "share": 0.5, "rkhs_bound": 0.5}
-    strategy, fresh = (make(finite(), 40, **options) for _ in range(2))
-    for _ in range(40):
-        trial = strategy.ask()
-        strategy.tell(trial.id, f(trial.x))
-    oracle = follow(Certified(numbers(40, **options)), fresh, strategy.events)
-    assert oracle.c < 0.99
-
-
 def test_any_rule_may_play_the_free_steps():
     asked = []
 
@@ -122,15 +109,6 @@ def test_any_rule_may_play_the_free_steps():
     regret = trace.regret.tolist()
     assert all(r <= c + 1e-9 for r, c in zip(regret, oracle.certificates, strict=True))
     assert min(oracle.certificates) < 0.5
-
-
-def test_without_blocks_so_far_it_is_gp_bucb():
-    problem = rkhs(finite())
-    strategy = make(problem.domain, **SIXTH)
-    other = algorithms.gp_bucb(problem.domain, kernel(), noise_variance=LAMBDA, seed=3, **SIXTH)
-    for one in (strategy, other):
-        simulate(one, problem, 10, delay=delays.Poisson(5.0), seed=6)
-    assert torch.equal(points(strategy), points(other))
 
 
 @pytest.mark.parametrize(
@@ -165,19 +143,6 @@ def test_a_block_is_put_off_for_what_pended_when_it_was_due(abandons):
             put_off.append(trial.info["cut"]["put_off"])
     assert sum(put_off) == (21 if abandons else strategy.schedule.length(2))
     follow(Certified(numbers(**options)), make(problem.domain, **options), strategy.events)
-
-
-def test_what_is_abandoned_of_a_block_is_bought_again_after_a_round_of_waiting():
-    strategy, phases = make(finite(), 60, **ALWAYS, share=0.5), []
-    assert (strategy.schedule.length(1), strategy.schedule.num_bought(1)) == (8, 4)
-    for _ in range(22):
-        trial = strategy.ask()
-        phases.append(trial.info["phase"])
-        if phases[-1] == "block" and phases.count("block") == 1:
-            strategy.abandon(trial.id)
-        else:
-            strategy.tell(trial.id, f(trial.x))
-    assert phases == ["free"] * 4 + ["block"] * 4 + ["wait"] * 8 + ["block"] * 4 + ["free"] * 2
 
 
 # --- rules of the user's --------------------------------------------------------------------------
@@ -231,48 +196,6 @@ def test_a_rule_may_not_ask_what_was_eliminated():
 
 
 # --- what is refused ------------------------------------------------------------------------------
-
-
-def test_the_horizon_ends_it():
-    strategy = make(finite(), 20, width=1.0)
-    with pytest.raises(HorizonReached):
-        strategy.ask(21)
-    strategy.ask(20)
-    with pytest.raises(HorizonReached):
-        strategy.ask()
-
-
-@pytest.mark.parametrize(
-    ("entry", "name", "change"),
-    [
-        ("closing", "info", lambda info: info.pop("closing")),
-        ("cut", "info", lambda info: info.pop("cut")),
-        ("plan", "info", lambda info: info.pop("plan")),
-        ("plan", "info", lambda info: info["plan"].pop("promise")),
-        ("plan", "phase", lambda info: info.update(phase="sleep")),
-        ("cut", "(threshold|points)", lambda info: info["cut"].update(threshold=100.0)),
-        ("cut", "threshold", lambda info: info["cut"].update(threshold=math.nan)),
-        ("cut", "argmax", lambda info: info["cut"].update(argmax=[9.0, 9.0])),
-        ("cut", "certificate", lambda info: info["cut"].update(certificate=-1.0)),
-        ("closing", "volume", lambda info: info["closing"].update(volume="all")),
-        ("plan", "put_off", lambda info: info["cut"].update(put_off="no")),
-        ("plan", "std", lambda info: info["plan"].update(plan=[])),
-        ("plan", "promise", lambda info: info["plan"].update(promise=-1.0)),
-        ("plan", "promise", lambda info: info["plan"].update(promise=math.inf)),
-    ],
-)
-def test_a_record_that_cannot_be_is_refused(entry, name, change):
-    problem = rkhs(box() if name == "(threshold|points)" else finite())
-    strategy, fresh = (make(problem.domain, SHORT, **ALWAYS) for _ in range(2))
-    while not strategy.events or entry not in strategy.history.trials[-1].info:
-        trial = strategy.ask()
-        if entry not in trial.info:
-            strategy.tell(trial.id, f(trial.x))
-    events = list(strategy.events)
-    change(events[-1].trial.info)
-    with pytest.raises(ValueError, match=rf"^{name} .*must"):
-        fresh.replay(events)
-    assert fresh.events == ()
 
 
 # --- on a box -------------------------------------------------------------------------------------

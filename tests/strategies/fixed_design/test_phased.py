@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from botorch_ext import (
-    FiniteSet,
     KernelGP,
     PhasedElimination,
     algorithms,
@@ -19,7 +18,7 @@ from botorch_ext import (
 from botorch_ext.exceptions import HorizonReached, HorizonWarning, WaitingForObservations
 from botorch_ext.strategies import Abandoned, Asked, Told
 from botorch_ext.widths import Width
-from tests.helpers import matern, tolerance
+from tests.helpers import matern
 from tests.oracles.posterior import dense_information_gain, dense_posterior, self_normalized_width
 from tests.strategies.fixed_design.phased_sessions import (
     DELTA,
@@ -162,15 +161,6 @@ def test_every_pick_is_a_maximiser_among_the_survivors(method, delay):
     assert bool(late) == (delay != "none" and not waits)
 
 
-def test_the_clock_jumps_over_the_waiting():
-    # No regret for waiting: every round is told before the first ask of the next one.
-    strategy = make("bpe", finite(), 30)
-    trace = simulate(strategy, rkhs(finite()), 30, delay=25, seed=1)
-    starts = [round.first for round in strategy.rounds]
-    for s, told_at in enumerate(trace.told_at.tolist()):
-        assert told_at == next((start for start in starts if start > s), -1)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_histories_with_lost_and_reordered_observations(method):
     problem = rkhs(finite(), seed=1)
@@ -198,24 +188,6 @@ def test_histories_with_lost_and_reordered_observations(method):
     x, value = strategy.best()
     assert value == pytest.approx(mean.max().item(), rel=1e-8)
     assert torch.equal(x, X[mean.argmax()])
-
-
-def test_what_is_told_too_late_is_recorded_and_not_used():
-    def session(late):
-        strategy = make("bpe_delay", finite(), 50, delay=3)
-        first = len(strategy.ask(strategy.round_lengths.length(1, 50, DELTA, delays.SeenDelays())))
-        for id in range(first - 3):
-            strategy.tell(id, f(strategy.history.trials[id].x))
-        strategy.ask(2)
-        if late:
-            strategy.tell(first - 1, 1e6)  # very loud
-        strategy.ask(48 - first)
-        return strategy, first
-
-    (quiet, first), (loud, _) = session(False), session(True)
-    assert torch.equal(points(quiet), points(loud))
-    assert loud.report()["rounds"][0]["told_too_late"] == [first - 1]
-    assert loud.best()[1] > 1e4
 
 
 def test_an_allowance_that_learns():
@@ -342,22 +314,6 @@ def test_a_prior_mean_moves_everything_with_it():
     assert two == pytest.approx([t + 7 for t in one], abs=1e-9)
 
 
-@pytest.mark.parametrize("mean", [None, lambda X: X[..., 0] - 2], ids=["zero", "linear"])
-def test_repeated_observations_of_a_point_are_one_of_their_average(mean):
-    strategy = make("bpe_delay", FiniteSet(finite().points[::9]), 50, mean=mean)
-    strategy.ask(50)
-    g = torch.Generator().manual_seed(0)
-    for id in strategy.pending[:40]:
-        strategy.tell(id, torch.randn((), generator=g).item())
-    X = points(strategy, list(strategy.history.values))
-    prior = 0 * X[:, 0] if mean is None else mean(X)
-    y = X.new_tensor(list(strategy.history.values.values()))
-    expected, _ = dense_posterior(kernel(), X, y - prior, X, LAMBDA)
-    torch.testing.assert_close(
-        strategy.evaluated_means(), expected + prior, **tolerance(torch.float64)
-    )
-
-
 def test_rounds_are_closed_in_one_way():
     prior, schedule = KernelGP(kernel(), LAMBDA), rounds.SquareRoot(30)
     late = rounds.DelayAware(schedule, 3)
@@ -369,52 +325,6 @@ def test_rounds_are_closed_in_one_way():
     for more in ({}, {"closing": "arrival", "delay": 3}):
         with pytest.raises(ValueError, match="delay must"):
             algorithms.bpe_delay(finite(), kernel(), **given, **more)
-
-
-def changed(**values):
-    """Changes the opening of a round; None takes an entry away."""
-
-    def change(info):
-        for name, value in values.items():
-            if value is None:
-                del info["opening"][name]
-            else:
-                info["opening"][name] = value(info["opening"][name]) if callable(value) else value
-
-    return change
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("info", lambda info: info.pop("opening")),
-        ("info", lambda info: info.update(opening=3)),
-        ("info", changed(argmax=None)),
-        ("info", changed(plan=None)),
-        ("(threshold|points)", changed(threshold=100.0)),
-        ("threshold", changed(threshold="high")),
-        ("threshold", changed(threshold=math.nan)),
-        ("argmax", changed(argmax=[9.0, 9.0])),
-        ("argmax", changed(argmax=[3.0])),
-        ("std", changed(plan=lambda plan: plan[:-1])),
-        ("plan", changed(plan="15 points of it")),
-        ("plan", changed(plan=lambda plan: [2**70 for _ in plan])),
-        ("std", changed(std=lambda std: [-s for s in std])),
-        ("volume", changed(volume="all")),
-    ],
-)
-def test_a_record_of_an_opening_that_cannot_be_is_refused(name, change):
-    domain = box if name == "(threshold|points)" else finite  # where a region is made of it
-    played, fresh = make("bpe", domain(), 34), make("bpe", domain(), 34)
-    for trial in played.ask(6):
-        played.tell(trial.id, f(trial.x))
-    played.ask()
-    events = list(played.events)
-    change(events[-1].trial.info)
-    fresh.replay(events[:5])
-    with pytest.raises(ValueError, match=f"^{name} .*must"):
-        fresh.replay(events[5:])
-    assert len(fresh.events) == 5
 
 
 # --- on a box -------------------------------------------------------------------------------------
@@ -573,23 +483,6 @@ def test_rounds_that_close_by_arrival():
         assert sum(each["length"] for each in own) == sum(each["asked"] for each in own) == 130
     for what in ("closed", "waited", "closed without all", "mean", "abandoned"):
         assert seen[what] > 0, what
-
-
-@pytest.mark.parametrize("entry", ["opening", "more"])
-def test_a_record_of_an_arrival_that_cannot_be_is_refused(entry):
-    problem = rkhs(finite())
-    played, fresh = (by_arrival(problem.domain, 60, width=1.0) for _ in range(2))
-    simulate(played, problem, 60, delay=delays.Fixed(8), seed=1)
-    events = list(played.events)
-    at = next(i for i, e in enumerate(events) if isinstance(e, Asked) and entry in e.trial.info)
-    info = events[at].trial.info
-    if entry == "opening":
-        info[entry]["promise"] = math.nan
-    else:
-        info[entry]["plan"] = []
-    with pytest.raises(ValueError, match=r"^(promise|std) must"):
-        fresh.replay(events[: at + 1])
-    assert fresh.events == ()
 
 
 @pytest.mark.slow

@@ -4,10 +4,8 @@ import math
 
 import pytest
 import torch
-from gpytorch.kernels import RBFKernel
 
 from botorch_ext import Box, FiniteSet, RegretBalancing, algorithms
-from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.information_gain import max_information_gain
 from botorch_ext.strategies import Asked, RandomSearch, Told, Trial
 from tests.helpers import rbf
@@ -172,14 +170,6 @@ def test_the_published_bases(horizon, gamma, count):
             assert bound(n) == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_largest_misspecification_comes_first():
-    strategy = make(finite(), levels=torch.tensor([0.1, 0.4, 0.0, 0.2]))
-    told = [base.width.misspecification for base in strategy.bases]
-    assert told == pytest.approx([0.4, 0.2, 0.1, 0.0])
-    assert [bound.misspecification for bound in strategy.bounds] == told
-    assert strategy.ask().info["base"] == 0
-
-
 CONTEXTS = {"none": None, "set": FiniteSet([[0.2], [0.9], [1.7]]), "box": Box([[0.2], [1.7]])}
 
 
@@ -197,26 +187,6 @@ def test_gamma_is_the_upper_end_of_the_greedy_gain(domain, contexts):
     upper = max_information_gain(joint, FiniteSet(rows), 20, LAMBDA, upper=True)
     gamma = strategy.bounds[0].max_information_gain
     assert upper * (1 - 1e-9) <= gamma <= upper * (1 + (1e-9 if exact else 0.15))
-
-
-def test_contexts_reach_the_bases():
-    strategy = algorithms.regret_balancing(
-        finite(),
-        RBFKernel(ard_num_dims=3).double(),
-        horizon=30,
-        reward_range=(-2.5, 1.5),
-        misspecifications=[0.2, 0.05],
-        max_information_gain=GAMMA,
-        context_domain=ContextSpace(dim=1),
-        **KNOWN,
-    )
-    for step in range(6):
-        trial = strategy.ask(context=[0.3 * step])
-        strategy.tell(trial.id, f(trial.x) + 0.1 * step)
-    assert [base.history.trials[0].point.shape for base in strategy.bases] == [(3,), (3,)]
-    x, mean = strategy.best(context=[0.5])
-    assert mean == max(base.best(context=[0.5])[1] for base in strategy.bases)
-    assert x.shape == (2,)
 
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -17,13 +17,11 @@ from botorch_ext.exceptions import (
     WaitingForObservations,
 )
 from botorch_ext.strategies import (
-    Abandoned,
     Asked,
     ContextwiseStrategy,
     MasterStrategy,
     OptimisticStrategy,
     RandomSearch,
-    Told,
     Trial,
 )
 from tests.helpers import rbf
@@ -34,13 +32,11 @@ from tests.strategies.sessions import (
     Stuck,
     both_domains,
     box,
-    data,
     f,
     finite,
     kernel,
     make,
     plain,
-    play,
     script,
     slow_on_a_box,
 )
@@ -122,15 +118,6 @@ def test_the_given_strategies_stay_as_they_are():
         master.tell(master.ask().id, value)
     assert given.events == ()
     assert [len(base.history.trials) for base in master.bases] == [2, 1]
-
-
-def test_what_comes_next_is_shown_without_asking_it():
-    master = InTurn([InTurn([make(finite(), "censor"), RandomSearch(finite(), 3)]), make(finite())])
-    play(master, script(25, seed=42))
-    before = snapshot(master)
-    preview = master.successor().next_trial(master._checked_choices(None, None))
-    assert snapshot(master) == before
-    assert plain(Asked(master.ask())) == plain(Asked(preview))
 
 
 @both_domains
@@ -247,33 +234,6 @@ def asked(id, base, decision, x=(2.0, -2.7), **info):
 ROW = {"index": 1}
 
 
-@pytest.mark.parametrize(
-    ("event", "message"),
-    [
-        (asked(3, 2, ROW, **ROW), "base in the info of trial 3 must"),
-        (asked(3, True, ROW, **ROW), "base in the info of trial 3 must"),
-        (asked(3, 1, [1], **ROW), "decision in the info of trial 3 must"),
-        (asked(3, 1, {"index": 2}, **ROW), "x of trial 3 must"),
-        (asked(3, 1, ROW, index=2), "x of trial 3 must"),
-        (asked(3, 0, ROW, **ROW), "info of trial 2 must"),
-        (asked(2, 1, ROW, **ROW), "id must be 3"),
-        (Told(1, 0.1), "id must be one of the pending"),
-        (Abandoned(7), "id must be one of the pending"),
-        (Told(2, float("nan")), "value must be finite"),
-    ],
-)
-def test_what_a_base_refuses_is_refused_as_a_whole(event, message):
-    master = InTurn([of_lengthscales(), RandomSearch(finite())])
-    master.ask(3)
-    master.tell(1, 0.3)
-    before = snapshot(master)
-    with pytest.raises(ValueError, match=message) as error:
-        master.replay([Told(0, 0.2), event])
-    assert snapshot(master) == before
-    if "trial 2" in message:
-        assert error.value.__notes__ == ["It is trial 2 of base 0, here 3."]
-
-
 def used():
     strategy = make(finite())
     strategy.ask()
@@ -297,15 +257,6 @@ def used():
 def test_impossible_bases_are_refused(bases, name):
     with pytest.raises(ValueError, match=f"^{name} must"):
         InTurn(bases)
-
-
-def test_nothing_evaluated_has_no_best_point():
-    master = InTurn([make(finite()), make(FiniteSet(finite().points))])  # equal domains
-    assert master.report()["best"] is None
-    with pytest.raises(NoObservationsError):
-        master.best()
-    master = InTurn([make(finite()), make(finite(), initial=data(finite(), 4))])
-    assert master.best()[1] == master.bases[1].best()[1]
 
 
 # --- one instance for each context ----------------------------------------------------------------

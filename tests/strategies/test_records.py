@@ -1,0 +1,188 @@
+"""Recorded trials that a method cannot have asked are refused by name, and nothing changes.
+
+What holds for all methods is in the laws: indices, models, contexts, and predictions of a model.
+"""
+
+import copy
+import math
+from functools import cache
+
+import pytest
+
+from botorch_ext import Box, CandidateModels, Fitted, Particles, algorithms
+from botorch_ext.strategies import Asked, Trial
+from tests.helpers import matern, rbf
+from tests.laws.shared_sessions import quietly
+from tests.strategies.fixed_design import certified_sessions, phased_sessions
+from tests.strategies.sessions import box, f, finite
+
+pytestmark = quietly
+NAN, INF, GONE = math.nan, math.inf, object()
+LINE = Box([[2.0], [5.0]])
+NUMBERS = {"noise_variance": 0.01, "noise_std": 0.02, "rkhs_bound": 1.5}
+MODELS = CandidateModels([rbf(0.4), rbf(0.8)], 0.01)
+FIRST = {"num_initial": 3}
+
+
+def by_arrival():
+    options = {"delay": "unknown", "closing": "arrival", "width": 1.0}
+    return phased_sessions.make("bpe_delay", finite(), 60, **options)
+
+
+def certified(domain):
+    return certified_sessions.make(domain, 44, width=1.0, buy="always")
+
+
+# The strategy, and what the record has that is tampered with: it is the first trial with that.
+SCENES = {
+    "he_gp_ucb": (lambda: algorithms.he_gp_ucb(finite(), MODELS, noise_std=9.0, width=1.0), "told"),
+    "he_stable_opt": (
+        lambda: algorithms.he_stable_opt(finite(), MODELS, noise_std=9.0, rkhs_bound=1, radius=0.6),
+        "center",
+    ),
+    "integrated_ei": (lambda: algorithms.integrated_ei(LINE, Particles(8), **FIRST), "particles"),
+    "credible": (lambda: algorithms.credible_ucb(LINE, Particles(8), **FIRST), "particles"),
+    "fitted": (lambda: algorithms.gp_ucb(LINE, Fitted(), width=2.0, **FIRST), "fit"),
+    "insured": (lambda: algorithms.insured_ucb(LINE, rbf(0.9), **NUMBERS), "watched"),
+    "round": (lambda: phased_sessions.make("bpe", finite(), 34), "opening.argmax"),
+    "round in a box": (lambda: phased_sessions.make("bpe", box(), 34), "opening.argmax"),
+    "arrival": (by_arrival, "opening"),
+    "late": (by_arrival, "more"),
+    "cells": (
+        lambda: algorithms.breadthwise_exploration(LINE, matern(0.9), **NUMBERS, horizon=60),
+        "opening.kept",
+    ),
+    "plan": (lambda: certified(finite()), "plan"),
+    "cut": (lambda: certified(finite()), "cut"),
+    "cut in a box": (lambda: certified(box()), "cut"),
+    "closing": (lambda: certified(finite()), "closing"),
+}
+
+
+def found(info, path):
+    """What a record has at a path of keys; None for nothing."""
+    for key in path.split("."):
+        info = info.get(key) if isinstance(info, dict) else None
+    return info
+
+
+@cache
+def scene(name):
+    """A strategy, and the trial that it asks next."""
+    make, path = SCENES[name]
+    strategy, late = make(), 8 if name == "late" else 0
+    while True:
+        trial = strategy.clone().ask()
+        if any(found(trial.info, path) or ()):
+            return strategy, trial
+        strategy.ask()
+        if trial.id >= late:
+            told = strategy.history.trials[trial.id - late]
+            strategy.tell(told.id, f(told.x) if len(told.x) > 1 else float(told.x) - 4)
+
+
+def changed(info, path, value):
+    """A record with another value at a path; a function is given the one that is there."""
+    info, (*parents, last) = copy.deepcopy(info), path.split(".")
+    inner = info
+    for key in parents:
+        inner = inner[key]
+    if value is GONE:
+        del inner[last]
+    else:
+        inner[last] = value(inner[last]) if callable(value) else value
+    return info
+
+
+@pytest.mark.parametrize(
+    ("name", "named", "path", "value"),
+    [
+        ("he_gp_ucb", "offset", "offset", NAN),
+        ("he_gp_ucb", "offset", "offset", "none"),
+        ("he_gp_ucb", "told", "told", GONE),
+        ("he_gp_ucb", "told", "told", {"mean": 0.0}),
+        ("he_stable_opt", "info", "pessimistic", GONE),
+        ("he_stable_opt", "pessimistic", "pessimistic", {"model": 0}),
+        ("he_stable_opt", "model", "pessimistic.model", 77),
+        ("he_stable_opt", "info", "center", GONE),
+        ("he_stable_opt", "center", "center", [3.0]),
+        ("he_stable_opt", "center", "center", [3.0, NAN]),
+        ("he_stable_opt", "center", "center", [30.0, -2.0]),
+        ("integrated_ei", "mean", "mean", "high"),
+        ("integrated_ei", "std", "std", NAN),
+        ("integrated_ei", "parameters", "particles", None),
+        ("integrated_ei", "parameters", "particles", 3),
+        ("integrated_ei", "values", "particles.values", [0.0]),
+        ("integrated_ei", "parameters", "particles.parameters", [[NAN] * 3] * 8),
+        ("integrated_ei", "bend", "particles.bend", -1.0),
+        ("credible", "model", "model", 8),
+        ("credible", "model", "model", -1),
+        ("credible", "model", "model", 1.5),
+        ("fitted", "fit", "fit", None),
+        ("fitted", "fit", "fit", lambda fit: fit | {"more": 1.0}),
+        ("fitted", "lengthscales", "fit.lengthscales", [0.3, 0.3]),
+        ("fitted", "lengthscales", "fit.lengthscales", [0.0]),
+        ("fitted", "mean", "fit.mean", NAN),
+        ("fitted", "mean", "fit.mean", "1.0"),
+        ("fitted", "outputscale", "fit.outputscale", INF),
+        ("fitted", "noise_variance", "fit.noise_variance", -1.0),
+        ("insured", "cost", "cost", -1.0),
+        ("insured", "cost", "cost", NAN),
+        ("insured", "kind", "kind", "guess"),
+        ("insured", "level", "level", 99),
+        ("insured", "refuted", "refuted", [5]),
+        ("insured", "suspect", "suspect", {"level": 1}),
+        ("insured", "watched", "watched", [[NAN]]),
+        ("insured", "watched", "watched", [[0.1, 0.2, 0.3]]),
+        ("insured", "watched", "watched", []),
+        ("round", "info", "opening", GONE),
+        ("round", "info", "opening", 3),
+        ("round", "info", "opening.argmax", GONE),
+        ("round", "info", "opening.plan", GONE),
+        ("round in a box", "(threshold|points)", "opening.threshold", 100.0),
+        ("round", "threshold", "opening.threshold", "high"),
+        ("round", "threshold", "opening.threshold", NAN),
+        ("round", "argmax", "opening.argmax", [9.0, 9.0]),
+        ("round", "argmax", "opening.argmax", [3.0]),
+        ("round", "std", "opening.plan", lambda plan: plan[:-1]),
+        ("round", "plan", "opening.plan", "15 points of it"),
+        ("round", "plan", "opening.plan", lambda plan: [2**70 for _ in plan]),
+        ("round", "std", "opening.std", lambda std: [-s for s in std]),
+        ("round", "volume", "opening.volume", "all"),
+        ("arrival", "promise", "opening.promise", NAN),
+        ("late", "std", "more.plan", []),
+        ("cells", "info", "opening", GONE),
+        ("cells", "info", "opening", 3),
+        ("cells", "info", "cell", GONE),
+        ("cells", "cell", "cell", "1"),
+        ("cells", "info", "cell", -1),
+        ("cells", "cell", "cell", 2**70),
+        ("cells", "kept", "opening.kept", ["all"]),
+        ("cells", "kept", "opening.kept", [[]]),
+        ("cells", "kept", "opening.kept", lambda rows: [[-1, *rows[0]]]),
+        ("cells", "kept", "opening.kept", lambda rows: [[*rows[0], 99]]),
+        ("cells", "kept", "opening.kept", lambda rows: [[*rows[0], 2**70]]),
+        ("closing", "info", "closing", GONE),
+        ("cut", "info", "cut", GONE),
+        ("plan", "info", "plan", GONE),
+        ("plan", "info", "plan.promise", GONE),
+        ("plan", "phase", "phase", "sleep"),
+        ("cut in a box", "(threshold|points)", "cut.threshold", 100.0),
+        ("cut", "threshold", "cut.threshold", NAN),
+        ("cut", "argmax", "cut.argmax", [9.0, 9.0]),
+        ("cut", "certificate", "cut.certificate", -1.0),
+        ("closing", "volume", "closing.volume", "all"),
+        ("plan", "put_off", "cut.put_off", "no"),
+        ("plan", "std", "plan.plan", []),
+        ("plan", "promise", "plan.promise", -1.0),
+        ("plan", "promise", "plan.promise", INF),
+    ],
+)
+def test_a_record_that_cannot_be_is_refused(name, named, path, value):
+    strategy, trial = scene(name)
+    strategy, before = strategy.clone(), strategy.report()
+    wrong = Trial(trial.id, trial.x, None, changed(trial.info, path, value))
+    with pytest.raises(ValueError, match=rf"\b{named}\b.*must"):
+        strategy.replay([Asked(wrong)])
+    assert strategy.report() == before
+    strategy.replay([Asked(trial)])
