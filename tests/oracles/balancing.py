@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from botorch_ext.strategies import Abandoned, Asked, Event, Told, Trial
@@ -168,8 +167,3 @@ class Replay:
                 session.apply(Told(id, value))
             case Abandoned(_):
                 session.apply(Abandoned(id))
-
-
-def one_of(points: Tensor, x: Tensor) -> int:
-    """The row of a point."""
-    return int((points == x).all(dim=-1).to(torch.uint8).argmax())
