@@ -276,12 +276,7 @@ def test_a_study_in_contexts_learns_of_all_of_them(method):
 
 @pytest.mark.parametrize(
     ("space", "context"),
-    [
-        (BOX, [2.5, -2.0]),
-        (3, [0.1, 0.2, 0.3]),
-        (bx.FiniteSet([[0.0], [1.0], [2.0]]), [1.0]),
-        (ContextSpace(), [0.1, 0.2]),
-    ],
+    [(3, [0.1, 0.2, 0.3]), (bx.FiniteSet([[0.0], [1.0], [2.0]]), [1.0]), (ContextSpace(), [0.1])],
 )
 def test_in_contexts_it_can_be_asked_and_read_before_anything_is_told(space, context):
     strategy = make("integrated_ei", num_initial=0, context_domain=space)
@@ -302,27 +297,20 @@ def test_before_anything_is_told_the_prior_is_played(method, domain):
 # --- first points ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("num_given", "num_sobol"), [(0, 8), (5, 3), (8, 0), (20, 0)])
-def test_results_that_are_given_stand_for_first_points(num_given, num_sobol):
-    X = SET.sample(num_given, 3)
-    initial = (X, X.new_tensor([f(x) for x in X])) if num_given else None
+@pytest.mark.parametrize("num_given", [0, 5, 8, 20])
+@pytest.mark.parametrize("attached", [False, True])
+def test_results_stand_for_first_points_where_no_number_is_said(num_given, attached):
+    X, num_sobol = SET.sample(num_given, 3), max(8 - num_given, 0)
+    Y = X.new_tensor([f(x) for x in X])
+    initial = (X, Y) if num_given and not attached else None
     strategy = make("integrated_ei", SET, initial=initial, num_initial=None)
+    for x, y in zip(X, Y, strict=True) if attached else ():
+        strategy.attach(x, y)
     trials = strategy.ask(num_sobol + 1)
     assert ["particles" in trial.info for trial in trials] == num_sobol * [False] + [True]
-    assert strategy.report()["num_initial"] == num_sobol
     # A number that is said is kept.
-    assert make("integrated_ei", initial=initial, num_initial=2).report()["num_initial"] == 2
-
-
-@pytest.mark.parametrize(("num_initial", "num_sobol"), [(None, 5), (6, 6)])
-def test_attached_results_stand_for_first_points_where_no_number_is_said(num_initial, num_sobol):
-    strategy = make("integrated_ei", SET, num_initial=num_initial)
-    for x in SET.sample(2, 3):
-        strategy.attach(x, f(x))
-    trials = [strategy.ask()]
-    strategy.attach(*(x := SET.sample(1, 4)), f(x[0]))
-    trials += [strategy.ask() for _ in range(num_sobol)]
-    assert ["particles" in trial.info for trial in trials] == num_sobol * [False] + [True]
+    said = make("integrated_ei", SET, initial=initial, num_initial=2)
+    assert ["initial" in trial.info for trial in said.ask(3)] == [True, True, False]
 
 
 def test_first_points_go_on_where_those_that_are_known_left_off():
@@ -356,13 +344,12 @@ def test_first_points_of_many_inputs_lie_in_the_middle_half_of_each_side():
         return torch.stack([trial.x for trial in trials])
 
     wide = bx.Box([(1.0, 100.0), *([(0.0, 8.0)] * 20)], log=[0])
-    U = wide.to_unit(wide.sample(4, 0))  # Sobol points
+    U, X = wide.to_unit(wide.sample(4, 0)), wide.sample(1, 9)  # Sobol points
     assert_close(wide.to_unit(first(wide)), (U[:3] + 0.5) / 2)
-    X = wide.sample(1, 9)
     assert_close(wide.to_unit(first(wide, initial=(X, X[:, 0]))), (U[1:] + 0.5) / 2)
     assert_close(wide.to_unit(first(wide, num_initial=3)), U[:3])
     ends = [[1.0] * 21, [100.0] * 21]
-    whole, narrow = bx.Box(ends, integer=[0]), bx.Box([end[:20] for end in ends])
+    narrow, whole = bx.Box([end[:20] for end in ends]), bx.Box(ends, integer=[0])
     for box in (narrow, whole, bx.Box(ends, constraints=([[1.0] * 21], [2000.0]))):
         assert torch.equal(first(box), box.sample(3, 0))
     in_contexts = bx.algorithms.integrated_ei(bx.Box(ends), FEW, context_domain=1)
@@ -374,23 +361,14 @@ def test_first_points_of_many_inputs_lie_in_the_middle_half_of_each_side():
 
 @pytest.mark.parametrize(
     "values",
-    [
-        [0.7] * 4,
-        [1e12, -1e12, 3e12, 0.0],
-        [1e-300, 2e-300, 0.0, 3e-300],
-        [0.0, 1e160, -1e160, 1e300],
-    ],
+    [[0.7] * 4, [1e12, -1e12, 3e12, 0.0], [1e-300, 2e-300, 0.0], [0.0, 1e160, -1e160, 1e300]],
 )
 def test_odd_values_get_a_sensible_question_and_a_report(values):
     strategy = make("integrated_ei")
     for value in values:
-        trial = strategy.ask()
-        assert BOX.contains(trial.x).all()
-        assert all(math.isfinite(trial.info.get(name, 0)) for name in ("mean", "std"))
-        strategy.tell(trial.id, value)
-    told, _ = strategy.evaluated()
-    x = strategy.ask().x
-    assert (BOX.to_unit(told) - BOX.to_unit(x)).norm(dim=-1).min() > 1e-6
+        strategy.tell(strategy.ask().id, value)
+    told, trial = strategy.evaluated()[0], strategy.ask()
+    assert (BOX.to_unit(told) - BOX.to_unit(trial.x)).norm(dim=-1).min() > 1e-6
     assert math.isfinite(strategy.best()[1])
     assert all(map(math.isfinite, strategy.report()["noise_std"]))
 
@@ -413,16 +391,6 @@ def test_noise_below_what_keeps_factors_apart_is_none(noise):
     strategy = make("integrated_ei", SET, particles, initial=(X, Y), num_initial=0)
     for trial in strategy.ask(2):
         assert math.isfinite(trial.info["log_improvement"])
-
-
-@pytest.mark.slow
-def test_failures_told_as_very_low_values_hide_nothing():
-    def half_fails(x):
-        return -1e6 if x[0] < 3 else f(x)
-
-    result = bx.optimize(half_fails, BOX, 18, particles=FEW, progress=False)
-    best = max(f(x) for x in BOX.sample(500, 0))
-    assert f(result.recommended_x) > best - 0.05
 
 
 def many(num, dim=2):

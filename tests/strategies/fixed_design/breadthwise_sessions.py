@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext import algorithms
@@ -18,7 +18,9 @@ from botorch_ext.domains import Box
 from botorch_ext.exceptions import WaitingForObservations
 from botorch_ext.problems import RKHSFunction
 from botorch_ext.strategies import Abandoned, Asked, BreadthwiseExploration, Told
+from tests.helpers import matern, rbf
 from tests.oracles.breadthwise import Oracle
+from tests.strategies.adaptive.joint_kernels import scaled
 
 NUS = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
 LINE = ((2.0, 5.0),)
@@ -53,16 +55,11 @@ class Case:
 
     def kernel(self) -> Kernel:
         seen = [j for j, scale in enumerate(self.lengthscales) if scale < math.inf]
-        options: dict[str, Any] = {"ard_num_dims": len(seen)}
-        if len(seen) < len(self.lengthscales):
-            options["active_dims"] = seen
-        k = MaternKernel(nu=NUS[self.kind], **options) if self.kind in NUS else RBFKernel(**options)
-        k = k.double()
-        k.lengthscale = torch.tensor([self.lengthscales[j] for j in seen], dtype=torch.float64)
-        if self.outputscale != 1.0:
-            k = ScaleKernel(k).double()
-            k.outputscale = torch.tensor(self.outputscale, dtype=torch.float64)
-        return k
+        scales = [self.lengthscales[j] for j in seen]
+        more = {"active_dims": seen} if len(seen) < len(self.lengthscales) else {}
+        nu = NUS.get(self.kind)
+        kernel = rbf(*scales, **more) if nu is None else matern(*scales, nu=nu, **more)
+        return kernel if self.outputscale == 1.0 else scaled(kernel, self.outputscale)
 
     def make(self, **changed: Any) -> BreadthwiseExploration:
         options = {"kernel": self.kernel(), **self.numbers, **self.strategy, **changed}
