@@ -16,7 +16,7 @@ from tests.strategies.adaptive.joint_kernels import scaled
 pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
 B, SIGMA, DELTA = 1.0, 0.05, 0.1
 # Numbers that make everything happen within few steps.
-EAGER = Terms(alpha=0.5, beta=0.6, purse=0.4, max_follow_ups=3, override=1.0)
+EAGER = Terms(alpha=0.5, beta=0.6, purse=0.4, max_follow_ups=2, override=1.0)
 
 
 def line(num):
@@ -62,62 +62,64 @@ def oracle_of(kernels, X, ridge, sigma, terms, **more):
     return oracle
 
 
-def run(strategy, oracle, f, steps, sigma, delay, changing=False, contexts=None, seed=3):
-    """Plays and compares; how often each kind was played, and the levels.
+def run(strategy, oracle, P, f, steps, sigma, delay=0, changing=False, contexts=None, **more):
+    """Plays and compares; the kinds of all trials, and their levels.
 
-    With contexts, rows count the pairs of an action and a context, all actions of a context
-    together.
+    Rows are those of ``P``: points, or pairs of an action and a context, all actions of a context
+    together. A share of the results is ``lost``; so many results were there ``before``.
     """
-    g, N = torch.Generator().manual_seed(seed), strategy.domain.num_points
-    kinds, levels, pending, lost, charged = [], [], [], 0.0, {"large": 0.0, "small": 0.0}
-    for t in range(1, steps + 1):
-        offered = None
+    before, lost = more.get("before", 0), more.get("lost", 0.0)
+    g, N = torch.Generator().manual_seed(3), len(P) // (1 if contexts is None else len(contexts))
+    kinds, levels, pending, price, charged = [], [], [], 0.0, {"large": 0.0, "small": 0.0}
+
+    def row_of(point):
+        return int((P == point).all(-1).nonzero()[0])
+
+    for t in range(1 + before, steps + 1 + before):
+        offer, offered = {}, list(range(N))
         if changing:
             own = torch.Generator().manual_seed(t)
             offered = torch.randperm(N, generator=own)[: max(2 * N // 3, 2)].tolist()
-        actions = None if offered is None else strategy.domain.points[offered]
-        first, context = 0, None
+            offer["actions"] = strategy.domain.points[offered]
         if contexts is not None:
             number = t * t % len(contexts)
-            first, context = N * number, contexts[number]
-            offered = [first + x for x in (range(N) if offered is None else offered)]
-        trial = strategy.ask(actions=actions, context=context)
-        late = [row for _, _, row in pending]
-        oracle.hint = trial.info.get("plan", {}).get("plan", [])
-        expected, info = oracle.ask(t, late, offered), trial.info
-        row = first + info["index"]
-        assert (row, info["kind"]) == (expected["row"], expected["kind"]), (t, expected)
-        if contexts is not None:
-            joint = torch.cat(
-                [strategy.domain.points.repeat(len(contexts), 1), contexts.repeat_interleave(N, 0)],
-                -1,
-            )
-            for new in torch.tensor(info["watched"], dtype=joint.dtype):
-                oracle.watched.add(int((joint == new).all(-1).nonzero()[0]))
-            assert row in oracle.watched
-        assert info["level"] == expected["level"]
-        assert info["cost"] == pytest.approx(expected["cost"], abs=1e-7)
-        assert info.get("suspected") == expected["suspected"]
-        if info["kind"] == "exploit":
-            lost += info["cost"]
-        elif info["kind"] != "block":
-            charged["small" if info["purse"] == "small" else "large"] += info["cost"]
-        kinds.append(info["kind"])
-        levels.append(info["level"])
+            offer["context"] = contexts[number]
+            offered = [N * number + x for x in offered]
+        trial = strategy.ask(**offer)
+        row, info = row_of(trial.point), trial.info
+        if "initial" not in info:
+            oracle.hint = info.get("plan", {}).get("plan", [])
+            expected = oracle.ask(t, [row for _, _, row in pending], offered)
+            assert (row, info["kind"]) == (expected["row"], expected["kind"]), (t, expected)
+            assert info["level"] == expected["level"]
+            assert info.get("suspected") == expected["suspected"]
+            assert info["cost"] == pytest.approx(expected["cost"], abs=1e-7)
+            if oracle.watched is not None:
+                oracle.watched |= {row_of(P.new_tensor(new)) for new in info["watched"]}
+                assert row in oracle.watched
+            if info["kind"] == "exploit":
+                price += info["cost"]
+            elif info["kind"] != "block":
+                charged["small" if info["purse"] == "small" else "large"] += info["cost"]
+            kinds.append(info["kind"])
+            levels.append(info["level"])
+            oracle.asked(info["kind"], trial.id)
         wait = int(torch.randint(0, delay + 1, (), generator=g)) if delay else 0
-        oracle.asked(info["kind"], trial.id)
         pending.append((t + wait, trial.id, row))
         for entry in [entry for entry in pending if entry[0] <= t]:
             pending.remove(entry)
-            noise = float(torch.randn((), generator=g, dtype=torch.float64)) * sigma
+            if lost and float(torch.rand((), generator=g)) < lost:
+                strategy.abandon(entry[1])
+                continue
+            noise = sigma * float(torch.randn((), generator=g, dtype=torch.float64))
             value = float(f[entry[2]]) + noise
             strategy.tell(entry[1], value)
             oracle.tell(entry[2], value, entry[1])
     report, terms = strategy.report(), strategy.terms
     assert report["level"] == levels[-1]
     assert report["misspecification"] == terms.levels(B)[levels[-1]]
-    assert report["may_have_lost"] == pytest.approx(lost)
-    assert report["budget"] == pytest.approx(terms.budget(lost, B, steps + 1))
+    assert report["may_have_lost"] == pytest.approx(price)
+    assert report["budget"] == pytest.approx(terms.budget(price, B, t + 1))
     for purse, sums in (("large", oracle.big), ("small", oracle.small)):
         assert report["charged"][purse] == pytest.approx(sums, abs=1e-6)
         assert sum(sums) == pytest.approx(charged[purse], abs=1e-6)
@@ -149,9 +151,9 @@ def test_every_decision_is_that_of_the_definition(case, terms, delay, changing, 
     numbers = {"noise_variance": ridge, "rkhs_bound": B, "noise_std": sigma, "delta": DELTA}
     strategy = algorithms.insured_ucb(FiniteSet(X), kernel, terms=terms, width=width, **numbers)
     oracle = oracle_of([kernel], X, ridge, sigma, terms, width=width)
-    kinds, levels = run(strategy, oracle, f, 45, sigma, delay, changing)
+    kinds, levels = run(strategy, oracle, X, f, 45, sigma, delay, changing)
     if case == "rough":
-        assert {"probe", "exploit"} <= set(kinds)
+        assert {"probe", "exploit", *(["follow-up"] if terms else [])} <= set(kinds)
     assert (levels[-1] == 6) == (case == "wrong")
 
 
@@ -166,7 +168,7 @@ def test_the_same_with_several_models_inside_what_they_leave(case, delay, credib
     numbers = {"rkhs_bound": B, "noise_std": sigma, "terms": EAGER}
     strategy = algorithms.safe_ucb(FiniteSet(X), CandidateModels(kernels, ridge), **numbers, **more)
     oracle = oracle_of(kernels, X, ridge, sigma, EAGER, restricted=True, **more)
-    run(strategy, oracle, f, 40, sigma, delay)
+    run(strategy, oracle, X, f, 40, sigma, delay)
     assert len({trial.info["model"] for trial in strategy.history.trials}) > 1
 
 
@@ -186,7 +188,7 @@ def test_the_same_with_contexts(seed, changing, delay):
         context_domain=FiniteSet(contexts),
     )
     oracle = oracle_of([kernel], joint, ridge, sigma, EAGER, watched=set())
-    kinds, _ = run(strategy, oracle, f, 40, sigma, delay, changing, contexts)
+    kinds, _ = run(strategy, oracle, joint, f, 40, sigma, delay, changing, contexts)
     assert "probe" in kinds
 
 
@@ -202,21 +204,7 @@ def test_the_same_with_data_from_before_and_trials_given_up(num_initial):
     oracle = oracle_of([kernel], X, ridge, sigma, EAGER)
     for row, value in zip(before.tolist(), Y.tolist(), strict=True):
         oracle.tell(row, value)
-    waiting = []
-    for step in range(40):
-        trial = strategy.ask()
-        row = trial.info["index"]
-        if step >= num_initial:
-            expected = oracle.ask(step + 4, [one.info["index"] for one in waiting])
-            assert (row, trial.info["kind"]) == (expected["row"], expected["kind"])
-            assert trial.info["cost"] == pytest.approx(expected["cost"], abs=1e-7)
-        waiting.append(trial)
-        if len(waiting) == 3:  # one is told, one is given up, one stays under way
-            told, given_up = waiting.pop(1), waiting.pop(0)
-            value = float(f[told.info["index"]]) + 0.01 * math.sin(7 * step)
-            strategy.tell(told.id, value)
-            oracle.tell(told.info["index"], value)
-            strategy.abandon(given_up.id)
+    run(strategy, oracle, X, f, 40, sigma, delay=3, before=3, lost=0.3)
 
 
 # --- certificates ---------------------------------------------------------------------------------
@@ -247,7 +235,7 @@ def test_the_same_with_certificates(eps, delay, horizon):
     oracle = oracle_of(
         kernels, X, ridge, sigma, EAGER, width=width, restricted=True, horizon=horizon
     )
-    kinds, _ = run(strategy, oracle, f, horizon, sigma, delay)
+    kinds, _ = run(strategy, oracle, X, f, horizon, sigma, delay)
     infos = [trial.info for trial in strategy.history.trials]
     assert eps or horizon < 200 or "block" in kinds
     for info in infos:
@@ -292,25 +280,14 @@ def test_a_second_plan_keeps_the_certificate_of_the_first():
 def test_on_a_box_of_few_points_every_decision_is_that_of_the_definition():
     box, kernel, ridge, sigma = Box([[0.0], [8.0]], integer=[0]), rbf(2.5), 1e-2, 0.02
     X = torch.arange(9, dtype=torch.float64).unsqueeze(-1)
-    f, g = bent(X, kernel, 0.3, 4), torch.Generator().manual_seed(4)
     numbers = {"noise_variance": ridge, "rkhs_bound": B, "noise_std": sigma}
     strategy = algorithms.insured_ucb(box, kernel, terms=EAGER, **numbers)
     oracle = oracle_of([kernel], X, ridge, sigma, EAGER, watched=set())
-    kinds = set()
-    for t in range(1, 31):
-        trial = strategy.ask()
-        expected, row = oracle.ask(t, []), int(trial.x)
-        assert (row, trial.info["kind"]) == (expected["row"], expected["kind"])
-        assert trial.info["cost"] == pytest.approx(expected["cost"], abs=1e-7)
-        oracle.watched |= {int(x) for (x,) in trial.info["watched"]}
-        kinds.add(trial.info["kind"])
-        value = float(f[row]) + sigma * float(torch.randn((), generator=g))
-        strategy.tell(trial.id, value)
-        oracle.tell(row, value)
+    kinds, _ = run(strategy, oracle, X, bent(X, kernel, 0.3, 4), 30, sigma)
     assert "probe" in kinds
 
 
-# --- numbers and records --------------------------------------------------------------------------
+# --- numbers --------------------------------------------------------------------------
 
 
 def test_a_right_model_in_float32_is_not_refuted_by_rounding():
