@@ -50,8 +50,8 @@ CASES = {
     "rough": (_bent_line(0.3, 1), 1e-2, 0.02),
     # Three arms of which the linear model excludes the best.
     "locked": (_locked(), 1e-3, 0.01),
-    # Ten times what B allows: even the last level is refuted.
-    "wrong": ((line(25), 10 * _bent_line(0.0, 0)[1], rbf(0.2)), 1e-2, 0.02),
+    # Four times what B allows: even the last level is refuted.
+    "wrong": ((line(25), 4 * _bent_line(0.0, 1)[1], rbf(0.2)), 1e-2, 0.02),
 }
 
 
@@ -143,7 +143,7 @@ def test_the_terms_are_those_that_were_measured():
         ("rough", EAGER, 4, True, 0.7),
         ("locked", EAGER, 0, False, None),
         ("locked", None, 4, True, 0.7),
-        ("wrong", None, 4, False, None),
+        ("wrong", EAGER, 4, False, None),
     ],
 )
 def test_every_decision_is_that_of_the_definition(case, terms, delay, changing, width):
