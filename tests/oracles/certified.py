@@ -1,6 +1,6 @@
 """Certified elimination on a finite set written out: plain loops, dense solves.
 
-Nothing here is shared with the library. Which points are asked, and which are planned, is taken
+Which points are asked, and which are planned, is taken
 from the events and must be what the pseudo-code allows; every other decision is made anew.
 """
 
@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from tests.oracles.models import Candidate
 
 # Scores of equal points differ by rounding; bounds at a threshold, too.
 _SCORES, _BOUNDS = 1e-7, 1e-9
@@ -38,14 +40,6 @@ class Numbers:
     num_initial: int = 0
 
 
-@dataclass
-class Told:
-    """Rows and values in the order of telling, those of a block by the trial."""
-
-    rows: list[int]
-    values: list[float]
-
-
 class Certified:
     """Follows the events of a strategy, and raises where a decision is not that of the pseudo-code.
 
@@ -58,6 +52,7 @@ class Certified:
         self.n, self.free_is_bucb = numbers, free
         n = numbers
         self.N = len(n.K)
+        self.model = Candidate(n.K, n.K.new_zeros(self.N), n.ridge)
         self.horizon = n.T - n.num_initial
         self.q = [1]
         while sum(self.q[1:]) < self.horizon:
@@ -80,22 +75,11 @@ class Certified:
     # --- what is known ----------------------------------------------------------------------------
 
     def posterior(self, rows: list[int], values: list[float]) -> tuple[Tensor, Tensor]:
-        K = self.n.K
-        if not rows:
-            return K.new_zeros(self.N), K.diag().sqrt()
-        ridge = self.n.ridge * torch.eye(len(rows), dtype=K.dtype)
-        weights = torch.linalg.solve(K[rows][:, rows] + ridge, K[rows])
-        variance = K.diag() - (weights * K[rows]).sum(dim=0)
-        return weights.mT @ K.new_tensor(values), variance.clamp_min(0).sqrt()
+        return self.model.mean(rows, values), self.model.std(rows)
 
     def told(self) -> tuple[list[int], list[float]]:
         known = [*self.n.before, *((self.row[id], y) for id, y in self.y.items())]
         return [row for row, _ in known], [y for _, y in known]
-
-    def gain(self, rows: list[int]) -> float:
-        K = self.n.K[rows][:, rows]
-        eye = torch.eye(len(rows), dtype=K.dtype)
-        return 0.5 * torch.linalg.slogdet(eye + K / self.n.ridge).logabsdet.item()
 
     def w_F(self) -> float:
         n = self.n
@@ -108,7 +92,7 @@ class Certified:
         n = self.n
         if n.width is not None:
             return n.width
-        log = math.log(2 / n.delta) + self.gain(self.told()[0])
+        log = math.log(2 / n.delta) + self.model.gain(self.told()[0])
         return n.B + n.sigma / math.sqrt(n.ridge) * math.sqrt(2 * log)
 
     def bounds(self, mean: Tensor, std: Tensor, w: float) -> tuple[Tensor, Tensor]:
@@ -133,7 +117,7 @@ class Certified:
         """Each point maximises the deviation from the prior, given those before it."""
         rows = list(given)
         for z in plan:
-            _, std = self.posterior(rows, [0.0] * len(rows))
+            std = self.model.std(rows)
             assert bool(self.A[z])
             assert float(std[self.A].max() - std[z]) <= _SCORES
             rows.append(z)
@@ -178,7 +162,7 @@ class Certified:
                 rows, values = self.told()
                 mean, _ = self.posterior(rows, values)
                 waiting = [self.row[id] for id in self.pending]
-                _, s_h = self.posterior(rows + waiting, [0.0] * (len(rows) + len(waiting)))
+                s_h = self.model.std(rows + waiting)
                 score = mean + n.free_width * s_h
                 assert float(score[self.A].max() - score[row]) <= _SCORES
             self.waited += self.phase == "wait"
@@ -252,7 +236,7 @@ class Certified:
             self.P, self.e = set(self.pending), 0
         if self.r > 1 and self.P & set(self.pending) and self.e < self.q[self.r]:
             waiting = [self.row[id] for id in self.pending]
-            _, s_h = self.posterior(rows + waiting, [0.0] * (len(rows) + len(waiting)))
+            s_h = self.model.std(rows + waiting)
             upper, lower = self.bounds(mean, s_h, self.w_S())
             c_h = float(upper[self.A].max() - lower[self.A].min())
             if c_h <= self.c / 2:
@@ -265,8 +249,7 @@ class Certified:
         plan = list(info["plan"]["plan"])
         assert len(plan) == n_r
         self.check_plan(plan, [])
-        _, after = self.posterior(plan, [0.0] * n_r)
-        self.s_plan = float(after[self.A].max())
+        self.s_plan = float(self.model.std(plan)[self.A].max())
         assert math.isclose(info["plan"]["promise"], self.s_plan, rel_tol=1e-6, abs_tol=1e-8)
         if n.buy == "useful" and self.c <= 4 * self.w_F() * self.s_plan:
             self.phase = "rest"

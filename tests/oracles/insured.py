@@ -1,7 +1,6 @@
 """Insured methods in plain loops: bounds, levels, purses and picks from a list of events.
 
-One state of the world for each step; dense algebra from the prior at every step; shares no code
-with the library.
+One state of the world for each step, and dense algebra from the prior at every step.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from tests.oracles.models import Candidate
+
 ALPHA, BETA, PURSE, FOLLOW_UP, MAX_FOLLOW_UPS, OVERRIDE, M = 0.03, 0.1, 0.3, 1.0, 20, 1.5, 7
 
 
@@ -23,34 +24,10 @@ def first_highest(rows: list[int], value: Callable[[int], float]) -> int:
 
 
 @dataclass
-class Model:
-    """A kernel matrix of all N points, the ridge, and the width of the index or None."""
-
-    K: Tensor
-    ridge: float
-
-    def posterior(self, rows: list[int], y: list[float], late: list[int]) -> tuple[Tensor, ...]:
-        """Mean, std given told rows, std given pending rows too, and both information gains."""
-        mean, std, gain = self._of(rows, y)
-        _, std_late, gain_late = self._of([*rows, *late], [0.0] * len(rows + late))
-        return mean, std, gain, std_late, gain_late
-
-    def _of(self, rows: list[int], y: list[float]) -> tuple[Tensor, Tensor, float]:
-        K, n = self.K, len(rows)
-        if not n:
-            return torch.zeros(len(K), dtype=K.dtype), K.diagonal().sqrt(), 0.0
-        A = K[rows][:, rows] + self.ridge * torch.eye(n, dtype=K.dtype)
-        k = K[:, rows]
-        mean = k @ torch.linalg.solve(A, torch.tensor(y, dtype=K.dtype))
-        variance = K.diagonal() - (k * torch.linalg.solve(A, k.T).T).sum(-1)
-        return mean, variance.clamp_min(0).sqrt(), float((A / self.ridge).logdet() / 2)
-
-
-@dataclass
 class Insured:
     """insured_ucb on N points with one model; of several, and inside its region, safe_ucb."""
 
-    models: list[Model]
+    models: list[Candidate]
     B: float
     sigma: float
     delta: float
@@ -117,8 +94,8 @@ class Insured:
         state changes as it does when that is asked."""
         N, n, p = len(self.UD), len(self.rows), len(late)
         X = list(range(N)) if offered is None else offered
-        known = [model.posterior(self.rows, self.y, late) for model in self.models]
-        evidence = [self._evidence(model) for model in self.models]
+        seen = [*self.rows, *late]
+        evidence = [model.log_evidence(self.rows, self.y) for model in self.models]
         c = self.credibility
         if c is None:
             c = math.log(len(self.models) / self.delta)
@@ -130,10 +107,11 @@ class Insured:
                 for j, bound in enumerate(own):
                     self.UM[u][j][forgotten] = bound[forgotten]
                     self.LM[u][j][forgotten] = -bound[forgotten]
-        for u, (mu, s, gain, _, _) in enumerate(known):
-            w = self._width(gain, self.models[u].ridge)
+        for u, model in enumerate(self.models):
+            mu, s, ridge = model.mean(self.rows, self.y), model.std(self.rows), model.noise_variance
+            w = self._width(model.gain(self.rows), ridge)
             for j, e in enumerate(self.eps):
-                r = (w + e * math.sqrt(n / self.models[u].ridge)) * s + e
+                r = (w + e * math.sqrt(n / ridge)) * s + e
                 self.UM[u][j] = torch.minimum(self.UM[u][j], mu + r)
                 self.LM[u][j] = torch.maximum(self.LM[u][j], mu - r)
 
@@ -143,8 +121,8 @@ class Insured:
             # A block that has arrived enters the bounds of every level.
             rows, y = self._block()
             for u, model in enumerate(self.models):
-                mu, s, _, _, _ = model.posterior(rows, y, [])
-                root = math.sqrt(len(rows) / model.ridge)
+                mu, s = model.mean(rows, y), model.std(rows)
+                root = math.sqrt(len(rows) / model.noise_variance)
                 for j, e in enumerate(self.eps):
                     r = (self._block_width(model) + e * root) * s + e
                     self.UM[u][j] = torch.minimum(self.UM[u][j], mu + r)
@@ -167,10 +145,10 @@ class Insured:
             """EC index of level j; GP-UCB's of level 0."""
             parts = []
             for u in playing[max(j, i)]:
-                mu, _, _, s, gain = known[u]
-                ridge = self.models[u].ridge
-                v = self.width if self.width is not None else self._width(gain, ridge)
-                parts.append(mu + (v + self.eps[j] * math.sqrt((n + p + 1) / ridge)) * s)
+                model, ridge = self.models[u], self.models[u].noise_variance
+                v = self._width(model.gain(seen), ridge) if self.width is None else self.width
+                v += self.eps[j] * math.sqrt((n + p + 1) / ridge)
+                parts.append(model.mean(self.rows, self.y) + v * model.std(seen))
             return torch.stack(parts).amax(0)
 
         # 3 exploit
@@ -309,9 +287,9 @@ class Insured:
             q.append(math.ceil(math.sqrt(self.horizon * q[-1])))
         return q
 
-    def _block_width(self, model: Model) -> float:
+    def _block_width(self, model: Candidate) -> float:
         share = self.delta / (4 * len(self.lengths) * len(self.UD))
-        return self.B + self.sigma * math.sqrt(2 * math.log(1 / share) / model.ridge)
+        return self.B + self.sigma * math.sqrt(2 * math.log(1 / share) / model.noise_variance)
 
     def _block(self) -> tuple[list[int], list[float]]:
         """What has arrived of this round's blocks."""
@@ -326,10 +304,10 @@ class Insured:
     def _closes(self) -> bool:
         if self.phase != "wait":
             return False
-        rows, y = self._block()
+        rows, _ = self._block()
         if len(rows) == len(self.plan):
             return True
-        return float(self.models[0].posterior(rows, y, [])[1][self.left].max()) <= self.promise
+        return float(self.models[0].std(rows)[self.left].max()) <= self.promise
 
     def _buy(self, t: int, U: Tensor, L: Tensor) -> None:
         """Lines 2 and 3 of the certified method, inside what the level leaves."""
@@ -350,7 +328,7 @@ class Insured:
         self.left = inside = inside if first else self.left
         given = [] if first else self._block()[0]
         for k in range(n):
-            _, s, _, _, _ = model.posterior(given, [0.0] * len(given), [])
+            s = model.std(given)
             best = max(inside, key=lambda x: float(s[x]))
             hint = self.hint[k]
             if hint in inside and s[hint] >= s[best] - 1e-9:
@@ -360,9 +338,8 @@ class Insured:
         self.phase, self.waited = "block", 0
         if first:
             self.cost = self.certificate
-            s = model.posterior(given, [0.0] * len(given), [])[1]
-            self.promise, e = float(s[inside].max()), self.eps[self.level]
-            width = self._block_width(model) + e * math.sqrt(n / model.ridge)
+            self.promise, e = float(model.std(given)[inside].max()), self.eps[self.level]
+            width = self._block_width(model) + e * math.sqrt(n / model.noise_variance)
             if self.certificate <= 4 * width * self.promise + 2 * e:
                 self.phase = "rest"
 
@@ -374,12 +351,3 @@ class Insured:
             self.bought[trial] = None
             if len(self.bought) == len(self.plan):
                 self.phase = "wait"
-
-    def _evidence(self, model: Model) -> float:
-        n = len(self.rows)
-        if not n:
-            return 0.0
-        y = torch.tensor(self.y, dtype=torch.float64)
-        A = model.K[self.rows][:, self.rows] + model.ridge * torch.eye(n, dtype=torch.float64)
-        quadratic = y @ torch.linalg.solve(A, y)
-        return float(-(quadratic + A.logdet() + n * math.log(2 * math.pi)) / 2)

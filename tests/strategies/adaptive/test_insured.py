@@ -10,7 +10,8 @@ from botorch_ext import Box, CandidateModels, FiniteSet, algorithms, problems
 from botorch_ext.exceptions import HorizonReached
 from botorch_ext.strategies.adaptive.ledger import Terms
 from tests.helpers import rbf
-from tests.oracles.insured import Insured, Model
+from tests.oracles.insured import Insured
+from tests.oracles.models import Candidate
 from tests.strategies.adaptive.joint_kernels import scaled
 
 pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
@@ -56,7 +57,7 @@ CASES = {
 
 
 def oracle_of(kernels, X, ridge, sigma, terms, **more):
-    oracle = Insured([Model(matrix(k, X), ridge) for k in kernels], B, sigma, DELTA, **more)
+    oracle = Insured([Candidate.at(X, k, ridge) for k in kernels], B, sigma, DELTA, **more)
     if terms is not None:
         oracle.c |= {name: value for name, value in vars(terms).items() if name in oracle.c}
     return oracle
@@ -130,7 +131,7 @@ def run(strategy, oracle, P, f, steps, sigma, delay=0, changing=False, contexts=
 
 
 def test_the_terms_are_those_that_were_measured():
-    oracle = Insured([Model(torch.eye(1, dtype=torch.float64), 1.0)], 2.0, 1.0, DELTA)
+    oracle = Insured([Candidate.at(line(1), rbf(1.0), 1.0)], 2.0, 1.0, DELTA)
     assert {name: getattr(Terms(), name) for name in oracle.c} == oracle.c
     assert Terms().levels(2.0) == oracle.eps
 

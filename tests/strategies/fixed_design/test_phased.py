@@ -19,6 +19,7 @@ from botorch_ext.exceptions import HorizonReached, HorizonWarning, WaitingForObs
 from botorch_ext.strategies import Abandoned, Asked, Told
 from botorch_ext.widths import Width
 from tests.helpers import matern
+from tests.oracles.models import Candidate
 from tests.oracles.posterior import dense_information_gain, dense_posterior, self_normalized_width
 from tests.strategies.fixed_design.phased_sessions import (
     DELTA,
@@ -67,17 +68,6 @@ def published_width(method, num_rounds, num_points, gain):
     return B + SIGMA / math.sqrt(LAMBDA) * math.sqrt(2 * math.log(1 / share))
 
 
-def moments_of(K, rows, values=None):
-    """Mean and standard deviation at all candidates given observations of some rows."""
-    if not rows:
-        return K.new_zeros(len(K)), K.diag().sqrt()
-    ridge = LAMBDA * torch.eye(len(rows), dtype=K.dtype)
-    weights = torch.linalg.solve(K[rows][:, rows] + ridge, K[rows])
-    variance = K.diag() - (weights * K[rows]).sum(dim=0)
-    mean = weights.mT @ K.new_tensor([0.0] * len(rows) if values is None else values)
-    return mean, variance.clamp_min(0).sqrt()
-
-
 def check_rounds(strategy, k, expected_lengths, y, is_in, width):
     """Replays the picks on a finite set; returns how many candidates each round has.
 
@@ -86,7 +76,7 @@ def check_rounds(strategy, k, expected_lengths, y, is_in, width):
     are.
     """
     P = strategy.domain.points
-    K = k(P).to_dense().detach()
+    model = Candidate.at(P, k, LAMBDA)
     rows = [trial.info["index"] for trial in strategy.history.trials]
     alive, first, counts = torch.ones(len(P), dtype=torch.bool), 0, []
     for round, length in zip(strategy.rounds, expected_lengths, strict=True):
@@ -94,7 +84,7 @@ def check_rounds(strategy, k, expected_lengths, y, is_in, width):
         assert (round.number, round.ids) == (len(counts) + 1, steps)
         counts.append(int(alive.sum()))
         for s in steps:
-            _, std = moments_of(K, rows[first:s])
+            std = model.std(rows[first:s])
             assert alive[rows[s]]
             assert std[alive].max() - std[rows[s]] <= 1e-7
             info = strategy.history.trials[s].info
@@ -110,9 +100,9 @@ def check_rounds(strategy, k, expected_lengths, y, is_in, width):
         if not arrived:
             assert torch.equal(after, alive)
             continue
-        mean, std = moments_of(K, [rows[s] for s in arrived], [y[s] for s in arrived])
-        gain = dense_information_gain(k, P[[rows[s] for s in arrived]], LAMBDA)
-        w, offset = width(gain, len(arrived))
+        known = [rows[s] for s in arrived]
+        mean, std = model.mean(known, [y[s] for s in arrived]), model.std(known)
+        w, offset = width(model.gain(known), len(arrived))
         half = w * std + offset
         threshold = (mean - half)[alive].max()
         slack = mean + half - threshold
@@ -401,12 +391,12 @@ ARRIVALS = {
 
 def follow(events, horizon, kappa=1.0, width=None):
     """Replays the decisions on the finite set; counts what was in it."""
-    K = kernel()(finite().points).to_dense().detach()
+    model = Candidate.at(finite().points, kernel(), LAMBDA)
     q = [1]
     while sum(q[1:]) < horizon:
         q.append(math.ceil(math.sqrt(horizon * q[-1]) - 1e-12))
-    w = published_width("bpe", len(q) - 1, len(K), 0.0) if width is None else width
-    alive, r, first, plays_mean = torch.ones(len(K), dtype=torch.bool), 1, 0, False
+    w = published_width("bpe", len(q) - 1, 54, 0.0) if width is None else width
+    alive, r, first, plays_mean = torch.ones(54, dtype=torch.bool), 1, 0, False
     row, y, promise, seen = {}, {}, math.nan, Counter()
     for event in events:
         match event:
@@ -420,7 +410,8 @@ def follow(events, horizon, kappa=1.0, width=None):
         opens = id == 0
         if id - first >= q[r] and not plays_mean:
             arrived = [i for i in range(first, id) if i in y]
-            mean, std = moments_of(K, [row[i] for i in arrived], [y[i] for i in arrived])
+            known = [row[i] for i in arrived]
+            mean, std = model.mean(known, [y[i] for i in arrived]), model.std(known)
             opens = float(std[alive].max()) <= kappa * promise + 1e-9
             if opens:
                 threshold = float((mean - w * std)[alive].max())
@@ -437,17 +428,17 @@ def follow(events, horizon, kappa=1.0, width=None):
             assert record["volume"] == pytest.approx(float(alive.double().mean()))
             assert len(record["plan"]) == (0 if plays_mean else min(q[r], horizon - id))
             if not plays_mean:
-                promise = float(moments_of(K, record["plan"])[1][alive].max())
+                promise = float(model.std(record["plan"])[alive].max())
                 assert record["promise"] == pytest.approx(promise, abs=1e-8)
         assert info["round"] == r
         row[id] = info["index"]
         assert alive[row[id]]
         if plays_mean:
             seen["mean"] += 1
-            mean, _ = moments_of(K, [row[i] for i in y], list(y.values()))
+            mean = model.mean([row[i] for i in y], list(y.values()))
             assert mean[alive].max() - mean[row[id]] <= 1e-7
         else:
-            _, std = moments_of(K, [row[i] for i in range(first, id)])
+            std = model.std([row[i] for i in range(first, id)])
             assert std[alive].max() - std[row[id]] <= 1e-7
             assert info["std"] == pytest.approx(std[row[id]].item(), abs=1e-7)
     return seen, alive
