@@ -1,8 +1,7 @@
 """Breadthwise exploration written out (Shekhar and Javidi 2022): plain loops, dense solves.
 
-Nothing here is shared with the library: cells are lists of intervals that are halved one after
-another, kernels are written out, and every posterior is a dense solve with all evaluations of the
-level, repeated ones included.
+Cells are lists of intervals that are halved one after another, and every posterior is a dense solve
+with all evaluations of the level, repeated ones included.
 """
 
 from __future__ import annotations
@@ -12,33 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
+from gpytorch.kernels import Kernel
 from numpy.typing import NDArray
 
+from tests.oracles.models import Candidate
+
 Array = NDArray[np.float64]
-# The constants C_k and xi, for lengthscale 1.
-HOLDER = {
-    "matern12": (math.sqrt(2), 0.5),
-    "matern32": (math.sqrt(3), 1.0),
-    "matern52": (math.sqrt(5 / 3), 1.0),
-    "rbf": (1.0, 1.0),
-}
 # How far a comparison may be from a tie for rounding to decide it: of a posterior with condition
 # number 1e5 about nine digits are right.
 NEARLY = 1e-9
-
-
-def covariance(kind: str, lengthscales: Sequence[float], X: Array, Z: Array) -> Array:
-    r2 = np.zeros((len(X), len(Z)))
-    for j, lengthscale in enumerate(lengthscales):
-        r2 += ((X[:, None, j] - Z[None, :, j]) / lengthscale) ** 2
-    r = np.sqrt(r2)
-    if kind == "matern12":
-        return np.exp(-r)
-    if kind == "matern32":
-        return (1 + math.sqrt(3) * r) * np.exp(-math.sqrt(3) * r)
-    if kind == "matern52":
-        return (1 + math.sqrt(5) * r + 5 / 3 * r2) * np.exp(-math.sqrt(5) * r)
-    return np.exp(-r2 / 2)
 
 
 @dataclass(frozen=True)
@@ -50,24 +32,14 @@ class Cell:
     halvings: tuple[int, ...]
     code: int = 0
 
-    @classmethod
-    def whole(cls, ends: Sequence[tuple[float, float]]) -> Cell:
-        return cls(tuple(ends), (0,) * len(ends))
-
-    @property
-    def depth(self) -> int:
-        return sum(self.halvings)
-
     @property
     def center(self) -> list[float]:
         return [(low + high) / 2 for low, high in self.intervals]
 
     def children(self, root: Cell, units: Sequence[float]) -> tuple[Cell, Cell]:
         """The lower and the upper half across the side that is longest in these units."""
-        longest, across = -1.0, 0
-        for j, side in enumerate(self.sides(root, units)):
-            if side > longest:
-                longest, across = side, j
+        sides = self.sides(root, units)
+        across = sides.index(max(sides))
         low, high = self.intervals[across]
         middle = (low + high) / 2
         halvings = [*self.halvings]
@@ -86,7 +58,7 @@ class Cell:
         ]
 
     def half_diagonal(self, root: Cell, units: Sequence[float]) -> float:
-        return 0.5 * math.sqrt(sum(side**2 for side in self.sides(root, units)))
+        return 0.5 * math.hypot(*self.sides(root, units))
 
 
 @dataclass
@@ -106,26 +78,24 @@ class Level:
 
 @dataclass(frozen=True)
 class Judged:
-    """What was compared when a level was refined."""
+    """What was compared when a level was refined: a cell is kept where ``margin``, which is
+    mean + w s + V_h - threshold, is not negative."""
 
     width: float
     mean: Array
     std: Array
     threshold: float
-    margin: Array  # mean + w s + V_h - threshold: kept where it is not negative
+    margin: Array
 
 
 class Oracle:
     """The state of the algorithm, and what it does next.
 
     Args:
-        kind: A key of `HOLDER`.
-        lengthscales: ``d``, infinite where the kernel does not look.
+        kernel: k.
         ends: The ``d`` intervals of the box.
+        holder: C_k, xi, and the ``d`` units in which distances are measured.
         noise_variance, horizon, rkhs_bound, noise_std, delta: lambda, T, B, sigma, delta.
-        outputscale: k(x, x).
-        holder: C_k, xi, and the ``d`` units in which distances are measured, where they are not
-            those of the kernel.
         width: w, where it is a constant.
         max_cells: A level that would have more cells is not entered; the one before is looked at
             again when it has twice as many evaluations.
@@ -133,41 +103,34 @@ class Oracle:
 
     def __init__(
         self,
-        kind: str,
-        lengthscales: Sequence[float],
+        kernel: Kernel,
         ends: Sequence[tuple[float, float]],
+        holder: tuple[float, float, Sequence[float]],
         *,
         noise_variance: float,
         horizon: int,
         rkhs_bound: float,
         noise_std: float,
         delta: float,
-        outputscale: float = 1.0,
-        holder: tuple[float, float, Sequence[float]] | None = None,
         width: float | None = None,
         max_cells: float = math.inf,
     ) -> None:
-        self.kind, self.lengthscales, self.root = kind, lengthscales, Cell.whole(ends)
+        self.kernel, self.root = kernel, Cell(tuple(ends), (0,) * len(ends))
+        self.constant, self.exponent, self.units = holder
         self.noise_variance, self.horizon = noise_variance, horizon
         self.rkhs_bound, self.noise_std, self.delta = rkhs_bound, noise_std, delta
-        self.outputscale = outputscale
-        if holder is None:
-            constant, exponent = HOLDER[kind]
-            holder = math.sqrt(outputscale) * constant, exponent, lengthscales
-        self.constant, self.exponent, self.units = holder
         self.constant_width, self.max_cells = width, max_cells
         self.num_asked = 0
         self.level_of: dict[int, int] = {}
         self.levels: list[Level] = []
-        self.judged: list[Judged] = []
         self._open([self.root])
 
     def _open(self, cells: list[Cell]) -> None:
         r = cells[0].half_diagonal(self.root, self.units)
         slack = self.rkhs_bound * self.constant * r**self.exponent
         self.levels.append(Level(cells, slack))
-        X = np.array([cell.center for cell in cells])
-        self._K = self.outputscale * covariance(self.kind, self.lengthscales, X, X)
+        X = torch.tensor([cell.center for cell in cells], dtype=torch.float64)
+        self._model = Candidate.at(X, self.kernel, self.noise_variance)
 
     @property
     def level(self) -> Level:
@@ -184,23 +147,12 @@ class Oracle:
 
     def std(self) -> Array:
         """s at the active cells, given everything asked on the level and not abandoned."""
-        rows = list(self.level.evaluated.values())
-        variance = self._K.diagonal().copy()
-        if rows:
-            weights = np.linalg.solve(self._system(rows), self._K[rows])
-            variance -= (weights * self._K[rows]).sum(axis=0)
-        return np.sqrt(np.maximum(variance, 0.0))
+        return self._model.std(list(self.level.evaluated.values())).numpy()
 
     def mean(self) -> Array:
         """mu at the active cells, given what was told on the level."""
         rows = [self.level.evaluated[id] for id in self.level.values]
-        if not rows:
-            return np.zeros(len(self.level.cells))
-        y = np.array(list(self.level.values.values()))
-        return self._K[:, rows] @ np.linalg.solve(self._system(rows), y)
-
-    def _system(self, rows: list[int]) -> Array:
-        return self._K[np.ix_(rows, rows)] + self.noise_variance * np.eye(len(rows))
+        return self._model.mean(rows, list(self.level.values.values())).numpy()
 
     @property
     def missing(self) -> list[int]:
@@ -220,9 +172,8 @@ class Oracle:
         """What is kept of the level if it is refined now."""
         width, mean, std = self.width(), self.mean(), self.std()
         threshold = (mean - width * std).max()
-        return Judged(
-            width, mean, std, threshold, mean + width * std + self.level.slack - threshold
-        )
+        margin = mean + width * std + self.level.slack - threshold
+        return Judged(width, mean, std, threshold, margin)
 
     def is_crowded(self, kept: Array) -> bool:
         """Whether the children of these cells are too many."""
@@ -232,27 +183,13 @@ class Oracle:
         """Does not refine a level whose children are too many."""
         self.level.next_look = max(2 * len(self.level.evaluated), 1)
 
-    def refine(self, judged: Judged, kept: Array) -> None:
+    def refine(self, kept: Array) -> None:
         """Replaces the kept cells by their children, and forgets the data."""
         children = []
         for cell, keep in zip(self.level.cells, kept.tolist(), strict=True):
             if keep:
                 children += cell.children(self.root, self.units)
-        self.judged.append(judged)
         self._open(children)
-
-    def next(self) -> int | None:
-        """Refines as often as the algorithm does, and gives the row of the cell that is evaluated
-        next; None where the level waits for observations."""
-        while self.refines(std := self.std()):
-            if self.missing:
-                return None
-            judged = self.judge()
-            if self.is_crowded(judged.margin >= 0):
-                self.put_off()
-            else:
-                self.refine(judged, judged.margin >= 0)
-        return int(std.argmax())
 
     def ask(self, row: int) -> int:
         """Records that the cell of a row is evaluated next; gives the id of the trial."""
@@ -263,9 +200,7 @@ class Oracle:
         return id
 
     def tell(self, id: int, value: float) -> None:
-        level = self.levels[self.level_of[id]]
-        level.values[id] = value
+        self.levels[self.level_of[id]].values[id] = value
 
     def abandon(self, id: int) -> None:
-        level = self.levels[self.level_of[id]]
-        del level.evaluated[id]
+        del self.levels[self.level_of[id]].evaluated[id]

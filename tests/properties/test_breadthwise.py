@@ -5,6 +5,8 @@ go wrong that a true failure probability of delta would produce them with probab
 (the false-alarm rate).
 """
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -60,12 +62,12 @@ def keeps(problem, x):
 
 def keeps_without_slack(problem, x, seed):
     """Whether it stays where V_h is left out of the retention test."""
-    oracle = Oracle("matern52", (0.2,), ((LOW, HIGH),), **NUMBERS)
+    oracle = Oracle(matern(0.2), ((LOW, HIGH),), (math.sqrt(5 / 3), 1.0, (0.2,)), **NUMBERS)
     noise = np.random.default_rng(seed)
     while oracle.level.slack > LEAST_SLACK:
         while oracle.refines(oracle.std()):
             judged = oracle.judge()
-            oracle.refine(judged, judged.margin - oracle.level.slack >= 0)
+            oracle.refine(judged.margin - oracle.level.slack >= 0)
         row = int(oracle.std().argmax())
         center = torch.tensor(oracle.level.cells[row].center, dtype=torch.float64)
         oracle.tell(oracle.ask(row), float(problem(center)) + SIGMA * noise.normal())

@@ -23,6 +23,13 @@ from tests.oracles.breadthwise import Oracle
 from tests.strategies.adaptive.joint_kernels import scaled
 
 NUS = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
+# The constants C_k and xi, for lengthscale 1.
+HOLDER = {
+    "matern12": (math.sqrt(2), 0.5),
+    "matern32": (math.sqrt(3), 1.0),
+    "matern52": (math.sqrt(5 / 3), 1.0),
+    "rbf": (1.0, 1.0),
+}
 LINE = ((2.0, 5.0),)
 PLANE = ((2.0, 5.0), (-3.0, -1.5))
 
@@ -66,13 +73,10 @@ class Case:
         return algorithms.breadthwise_exploration(self.box, **options)
 
     def make_oracle(self) -> Oracle:
-        return Oracle(
-            self.kind,
-            self.lengthscales,
-            self.ends,
-            outputscale=self.outputscale,
-            **{**self.numbers, **self.oracle},
-        )
+        constant, exponent = HOLDER[self.kind]
+        holder = math.sqrt(self.outputscale) * constant, exponent, self.lengthscales
+        options = {"holder": holder, **self.numbers, **self.oracle}
+        return Oracle(self.kernel(), self.ends, **options)
 
     def problem(self, seed: int = 0) -> RKHSFunction:
         return RKHSFunction.random(
@@ -115,6 +119,7 @@ def refusal(strategy: BreadthwiseExploration, size: int) -> Wait | None:
         strategy.ask(size)
     except WaitingForObservations as error:
         return Wait(len(strategy.events), error.ids, error.available)
+    return None
 
 
 def play(
@@ -202,7 +207,7 @@ def _follow(strategy: BreadthwiseExploration, oracle: Oracle, trial: Any) -> Non
         clear = np.abs(judged.margin) > 1e-9
         assert np.array_equal(kept[clear], (judged.margin >= 0)[clear])
         assert not oracle.is_crowded(kept)
-        oracle.refine(judged, kept)
+        oracle.refine(kept)
     crowded = info.get("opening", {}).get("crowded")
     if crowded is not None:
         assert oracle.refines(oracle.std()) is not False
