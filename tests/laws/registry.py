@@ -9,28 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
 
 import botorch_ext as bx
 from botorch_ext import algorithms, strategies
-from tests.laws.scenarios import MINIMUM, SCENARIOS, Scenario, matern, rbf, value_of
+from tests.laws.scenarios import POLICIES, SCENARIOS, Scenario, matern, rbf, value_of
 
 # The observations are far from what so small a B allows, so that models are rejected. Nothing here
 # asks for widths that hold.
 B, SIGMA, DELTA, LAMBDA = 0.25, 0.03, 0.1, 0.02
 NUMBERS: dict[str, Any] = {"rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
 HORIZON = 24
-
-POLICIES: dict[str, dict[str, Any]] = {
-    "ignore": {"pending": "ignore"},
-    "hallucinate": {"pending": "hallucinate"},
-    "inflate": {"pending": "hallucinate", "inflate": True},
-    "censor": {"pending": "censor", "minimum": MINIMUM},
-    "timeout": {"pending": "censor", "minimum": MINIMUM, "timeout": 3},
-}
 
 # A strategy in a scenario, from what the policy and the seed say.
 Make = Callable[..., strategies.Strategy]
@@ -111,7 +103,7 @@ def _thompson(kernel: Callable[[Scenario], Any]) -> Given:
 
 def _rough(nu: float) -> Given:
     def given(scenario: Scenario) -> dict[str, Any]:
-        kernel = scenario.kernel(3.0, lambda *scales: matern(*scales, nu=nu))
+        kernel = scenario.kernel(3.0, partial(matern, nu=nu))
         return {"kernel": kernel, "noise_variance": 1e-3}
 
     return given

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
-from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
+from gpytorch.kernels import Kernel
 from torch import Tensor
 
 import botorch_ext as bx
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
+from tests import helpers
 
 Domain = bx.Box | bx.FiniteSet
 
@@ -26,18 +27,16 @@ _TASKS = torch.tensor([[1.0, 0.7, -0.3], [0.7, 1.0, 0.1], [-0.3, 0.1, 0.9]]).dou
 MINIMUM = -2.5
 
 
-@cache
-def rbf(*lengthscales: float) -> Kernel:
-    kernel = RBFKernel(ard_num_dims=len(lengthscales)).double()
-    kernel.lengthscale = torch.tensor(lengthscales, dtype=torch.float64)
-    return kernel
+POLICIES: dict[str, dict[str, Any]] = {
+    "ignore": {"pending": "ignore"},
+    "hallucinate": {"pending": "hallucinate"},
+    "inflate": {"pending": "hallucinate", "inflate": True},
+    "censor": {"pending": "censor", "minimum": MINIMUM},
+    "timeout": {"pending": "censor", "minimum": MINIMUM, "timeout": 3},
+}
 
-
-@cache
-def matern(*lengthscales: float, nu: float = 1.5) -> Kernel:
-    kernel = MaternKernel(nu=nu, ard_num_dims=len(lengthscales)).double()
-    kernel.lengthscale = torch.tensor(lengthscales, dtype=torch.float64)
-    return kernel
+rbf = cache(helpers.rbf)
+matern = cache(partial(helpers.matern, nu=1.5))
 
 
 _FINITE = bx.FiniteSet(

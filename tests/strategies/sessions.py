@@ -1,4 +1,4 @@
-"""Sessions that strategies are driven through: scripted, so that they can be cut anywhere."""
+"""Sessions that strategies are driven through, and strategies that wait or end."""
 
 from __future__ import annotations
 
@@ -12,28 +12,24 @@ from torch import Tensor
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
-from botorch_ext.models import FinitePosterior, KernelGP
-from botorch_ext.strategies import Asked, OptimisticStrategy, Strategy
-from botorch_ext.testing.sessions import Action, drawn_actions
+from botorch_ext.models import KernelGP
+from botorch_ext.strategies import OptimisticStrategy, Strategy
+from botorch_ext.testing.sessions import Action
+from botorch_ext.testing.sessions import plain as plain
+from botorch_ext.testing.sessions import script as script
+from botorch_ext.testing.states import state as snapshot  # noqa: F401
 from botorch_ext.widths import Enlarged, SelfNormalized
+from tests.helpers import rbf
+from tests.laws.scenarios import MINIMUM as MINIMUM
+from tests.laws.scenarios import POLICIES as POLICIES
 
-LAMBDA, MINIMUM = 0.02, -2.5
+LAMBDA = 0.02
 # B, sigma, delta, and a misspecification, so that the width depends on t by itself.
 WIDTH = Enlarged(SelfNormalized(1.5, 0.1, 0.1), 0.05)
 
-POLICIES: dict[str, dict[str, Any]] = {
-    "ignore": {"pending": "ignore"},
-    "hallucinate": {"pending": "hallucinate"},
-    "inflate": {"pending": "hallucinate", "inflate": True},
-    "censor": {"pending": "censor", "minimum": MINIMUM},
-    "timeout": {"pending": "censor", "minimum": MINIMUM, "timeout": 3},
-}
-
 
 def kernel() -> RBFKernel:
-    k = RBFKernel(ard_num_dims=2).double()
-    k.lengthscale = torch.tensor([0.9, 0.5], dtype=torch.float64)
-    return k
+    return rbf(0.9, 0.5)
 
 
 def box(**kind: Any) -> Box:
@@ -124,12 +120,6 @@ class Stuck(RowsInTurn):
         raise WaitingForObservations("for ever", [], 0)
 
 
-def script(num_actions: int, seed: int) -> list[Action]:
-    """Asks, tells and abandons: what, of which pending trial (a share of the list), the noise."""
-    chances = {"ask": 0.40, "ask three": 0.04, "tell": 0.48, "abandon": 0.08}
-    return drawn_actions(chances, num_actions, seed)
-
-
 def play(strategy: Strategy, actions: list[Action]) -> None:
     for kind, share, noise in actions:
         if kind == "ask" or not strategy.pending:
@@ -142,29 +132,3 @@ def play(strategy: Strategy, actions: list[Action]) -> None:
                 strategy.tell(id, f(strategy.history.trials[id].x) + noise)
             else:
                 strategy.abandon(id)
-
-
-def plain(event: Any) -> Any:
-    """An event as something that `==` compares in full, point and context bit for bit."""
-    if not isinstance(event, Asked):
-        return event
-    trial = event.trial
-    context = None if trial.context is None else trial.context.tolist()
-    return "asked", trial.id, trial.x.tolist(), context, trial.info
-
-
-def snapshot(strategy: OptimisticStrategy) -> Any:
-    """All state there is: events, report, and every number of the posterior in use."""
-    posterior, factor = strategy.posterior, strategy.posterior.factor
-    n = factor.num_points
-    numbers = [posterior.train_inputs[0], factor.L]
-    numbers += [vector[:n] for vector in (factor.z, factor.y, factor.gains, factor.jitter)]
-    if isinstance(posterior, FinitePosterior):
-        numbers += [posterior.mean, posterior.variance, posterior._V.values]
-    return (
-        [plain(event) for event in strategy.events],
-        strategy.report(),
-        strategy.pending,
-        [tensor.tolist() for tensor in numbers],
-        list(factor.pending),
-    )

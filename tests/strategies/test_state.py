@@ -7,21 +7,11 @@ from torch.testing import assert_close
 
 from botorch_ext import CandidateModels, FinitePosterior, KernelGP
 from botorch_ext.models.replicates import RepeatedDesign
-from botorch_ext.testing.sessions import Session
 from tests.helpers import tolerance
 from tests.laws.shared_sessions import quietly
 from tests.strategies.sessions import LAMBDA, finite, kernel
 
 pytestmark = quietly
-
-
-def in_the_middle(entry):
-    """A session of which something is told and something pends."""
-    session = Session(entry, seed=838, num_actions=9 if entry.scenario.is_box else 18)
-    session.play()
-    if not session.strategy.pending:
-        session.do(("ask", 0.0, 0.0))
-    return session
 
 
 # --- models ---------------------------------------------------------------------------------------
@@ -56,8 +46,7 @@ def all_of(model):
 
 
 def changed(model, rows, generator):
-    """Changes a model at random, and its rows: of each the point, and the value, None while it is
-    pending."""
+    """Changes a model at random; its rows are points and values, None while one is pending."""
 
     def below(n):
         return int(torch.randint(n, (), generator=generator))
@@ -113,38 +102,20 @@ def test_successors_of_repeated_designs_leave_what_came_before(seed):
     generator = torch.Generator().manual_seed(seed)
     model, some = KernelGP(kernel(), LAMBDA), POINTS[:20]
     design, counts = RepeatedDesign(model, some), torch.zeros(20, dtype=torch.long)
+
+    def numbers_of(design):
+        return design.variance.clone(), design.information_gain().clone(), design.counts.clone()
+
     for _ in range(60):
-        before = design.variance.clone(), design.information_gain().clone(), design.counts.clone()
-        new, own = design.successor(), counts.clone()
+        before, new, own = numbers_of(design), design.successor(), counts.clone()
         row = int(torch.randint(20, (), generator=generator))
-        if own[row] and torch.rand((), generator=generator) < 0.2:
-            new.remove(row)
-            own[row] -= 1
-        else:
-            new.add(row)
-            own[row] += 1
+        removes = own[row] and torch.rand((), generator=generator) < 0.2
+        (new.remove if removes else new.add)(row)
+        own[row] += -1 if removes else 1
         known = RepeatedDesign.from_counts(model, some, own)
-        assert torch.equal(new.counts, own)
-        for ours, theirs in (
-            (new.variance, known.variance),
-            (new.information_gain(), known.information_gain()),
-        ):
-            assert_close(ours, theirs, **tolerance(ours.dtype))
-        after = design.variance, design.information_gain(), design.counts
-        assert all(map(torch.equal, after, before))
+        for ours, theirs in zip(numbers_of(new), numbers_of(known), strict=True):
+            assert_close(ours, theirs, **tolerance(torch.float64))
+        assert all(map(torch.equal, numbers_of(design), before))
         if torch.rand((), generator=generator) < 0.7:
             design, counts = new, own
     assert counts.sum() > 20
-
-
-def test_what_is_said_of_rows_is_said_of_their_own():
-    """A dropped successor leaves rows behind, which need jitter."""
-    model = FRESH["KernelGP"]()
-    x = POINTS[:1]
-    model.add(x, x.new_tensor([0.5]))
-    dropped = model.successor()
-    dropped.add(x, x.new_tensor([0.5]))
-    dropped.factor.jitter[..., 1] = 1.0
-    models = CandidateModels.of(model)
-    assert models.jittered_rows().tolist() == [0]
-    assert models.on(POINTS).jittered_rows().tolist() == [0]

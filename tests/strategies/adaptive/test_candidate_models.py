@@ -362,17 +362,6 @@ def test_the_last_model_stays_with_one_warning(num_models):
     assert len(strict.history.values) == len(strict.tests)
 
 
-def test_a_late_answer_to_a_rejected_model_rejects_nobody():
-    strategy = make("he_gp_ucb", finite(), models=CandidateModels([rbf(0.4), rbf(0.8)], LAMBDA))
-    first, second = strategy.ask(2)
-    assert first.info["model"] == second.info["model"]
-    strategy.tell(second.id, -50.0)
-    alive = list(strategy.alive)
-    strategy.tell(first.id, -50.0)
-    assert strategy.alive == alive
-    assert strategy.report()["warnings"] == []
-
-
 # --- by lengthscales ------------------------------------------------------------------------------
 
 

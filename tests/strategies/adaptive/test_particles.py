@@ -214,14 +214,6 @@ def test_points_of_a_set_are_asked_again():
     assert sorted(counts)[-3] >= 3
 
 
-def test_what_is_not_there_is_not_to_be_improved_on():
-    """With changing actions the incumbent is among those that there are."""
-    offered = torch.tensor([[2.2, -2.9], [4.9, -1.1], [2.3, -2.8]], dtype=torch.float64)
-    trial = known("integrated_ei").clone().ask(actions=offered)
-    assert torch.equal(offered[trial.info["action"]], trial.x)
-    assert trial.info["log_improvement"] > math.log(1e-3)
-
-
 # --- both: recommendations, reports, contexts -----------------------------------------------------
 
 
@@ -256,22 +248,6 @@ def test_the_report_has_the_quartiles_of_the_particles(method):
     if not info.get("bend"):
         noise_std = (columns[:, 2] / 2).exp() * standardised(Y)[2]
         assert_close(torch.tensor(report["noise_std"]).double(), noise_std.quantile(of))
-
-
-@_one_is_slow
-def test_a_study_in_contexts_learns_of_all_of_them(method):
-    """At a context never seen the recommendation follows the others."""
-    line = bx.Box([[0.0], [1.0]])
-    strategy = make(method, line, num_initial=4, context_domain=line)
-    for step in range(14):
-        context = torch.tensor([step % 5 / 4], dtype=torch.float64)
-        trial = strategy.ask(context=context)
-        strategy.tell(trial.id, -float((trial.x[0] - context[0]) ** 2))
-    x, _ = strategy.recommend(context=[0.6])
-    assert abs(float(x) - 0.6) < 0.1
-    few = torch.tensor([[0.1], [0.5], [0.95]], dtype=torch.float64)
-    if method == "credible":
-        assert strategy.ask(context=[0.5], actions=few).info["action"] == 1
 
 
 @pytest.mark.parametrize(
@@ -371,16 +347,6 @@ def test_odd_values_get_a_sensible_question_and_a_report(values):
     assert (BOX.to_unit(told) - BOX.to_unit(trial.x)).norm(dim=-1).min() > 1e-6
     assert math.isfinite(strategy.best()[1])
     assert all(map(math.isfinite, strategy.report()["noise_std"]))
-
-
-def test_duplicates_and_fewer_data_than_dimensions():
-    box = bx.Box([[0.0] * 9, [1.0] * 9])
-    X = box.sample(2, 0)[[0, 0, 0, 1]]
-    Y = torch.tensor([1.0, 1.0, 1.3, 0.2], dtype=torch.float64)
-    strategy = make("integrated_ei", box, initial=(X, Y), num_initial=0)
-    trial = strategy.ask()
-    assert box.contains(trial.x).all()
-    assert (trial.x - X).norm(dim=-1).min() > 1e-3
 
 
 @pytest.mark.parametrize("noise", [(1e-12, 1e-9), (1e-4, 4.0)])
