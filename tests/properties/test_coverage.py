@@ -15,46 +15,18 @@ import torch
 from torch import Tensor
 
 from botorch_ext import FiniteSet, algorithms, widths
-from botorch_ext.kernels import TaskKernel
 from tests.helpers import matern, rbf
 from tests.properties.instances import DELTA, MOST_VIOLATIONS, NORM, RUNS
+from tests.strategies.adaptive.joint_kernels import half_sum, product, task_kernel
 
 STEPS, SIGMA, LAMBDA, EPS = 25, 0.15, 0.03, 0.25
 NUM_ACTIONS = 10
 
-# Of four tasks: the first two nearly the same, the third their opposite, the fourth of its own and
-# of less variance.
-_FACTOR = [[1.0, 0.0, 0.0], [0.9, 0.4, 0.0], [-0.8, 0.6, 0.0], [0.0, 0.0, 0.7]]
-TASKS = torch.tensor(_FACTOR).double() @ torch.tensor(_FACTOR).double().T
-
-
-# Kernels written out: of n points the n x n matrix.
-
-
-def rbf_of(X, *scales):
-    return torch.exp(-torch.cdist(X / X.new_tensor(scales), X / X.new_tensor(scales)).square() / 2)
-
-
-def matern_of(X, *scales):
-    """nu = 3/2."""
-    r = 3**0.5 * torch.cdist(X / X.new_tensor(scales), X / X.new_tensor(scales))
-    return (1 + r) * torch.exp(-r)
-
-
-def of_tasks(X):
-    tasks = X[:, 0].long()
-    return TASKS[tasks][:, tasks]
-
-
-# name: the number of contexts, the method and its kernels, and the joint kernel written out
+# name: the number of contexts, and the method's kernels
 KERNELS = {
-    "rbf": (1, {"kernel": rbf(0.7)}, lambda X: rbf_of(X, 0.7)),
-    "matern": (1, {"kernel": matern(0.7, nu=1.5)}, lambda X: matern_of(X, 0.7)),
-    "tasks": (
-        4,
-        {"action_kernel": rbf(0.7), "context_kernel": TaskKernel(TASKS)},
-        lambda X: rbf_of(X[:, :2], 0.7) * of_tasks(X[:, 2:]),
-    ),
+    "rbf": (1, {"kernel": rbf(0.7)}),
+    "matern": (1, {"kernel": matern(0.7, nu=1.5)}),
+    "tasks": (4, {"action_kernel": rbf(0.7), "context_kernel": task_kernel()}),
     "sum": (
         4,
         {
@@ -62,18 +34,20 @@ KERNELS = {
             "context_kernel": rbf(0.8, 1.5),
             "combination": "sum",
         },
-        lambda X: (matern_of(X[:, :2], 0.7) + rbf_of(X[:, 2:], 0.8, 1.5)) / 2,
     ),
 }
 
 
-class Instance:
-    """A function of norm `NORM` on all pairs of actions and contexts, and a stream of contexts.
+def joint_kernel(name):
+    kernels = KERNELS[name][1]
+    if "kernel" in kernels:
+        return kernels["kernel"]
+    join = half_sum if "combination" in kernels else product
+    return join(kernels["action_kernel"], kernels["context_kernel"])
 
-    Args:
-        name: One of `KERNELS`.
-        seed: Of everything.
-    """
+
+class Instance:
+    """A function of norm `NORM` on all pairs of actions and contexts, and a stream of contexts."""
 
     def __init__(self, name: str, seed: int) -> None:
         g = torch.Generator().manual_seed(4000 + seed)
@@ -81,7 +55,7 @@ class Instance:
         def uniform(num: int, low: float, high: float) -> Tensor:
             return low + (high - low) * torch.rand(num, 1, generator=g, dtype=torch.float64)
 
-        num, _, gram = KERNELS[name]
+        num = KERNELS[name][0]
         self.actions = torch.cat([uniform(NUM_ACTIONS, 2, 5), uniform(NUM_ACTIONS, -3, -1.5)], -1)
         self.contexts = torch.arange(num).double()[:, None]
         if name == "sum":
@@ -90,7 +64,7 @@ class Instance:
             self.contexts = self.contexts[:, :0]
         # Row i + NUM_ACTIONS j: action i in context j.
         rows = [torch.cat([s, z]) for z in self.contexts for s in self.actions]
-        self.K = gram(torch.stack(rows))
+        self.K = joint_kernel(name)(torch.stack(rows)).to_dense().detach()
         weights = torch.randn(len(rows), generator=g, dtype=torch.float64)
         self.f = NORM * (self.K @ weights) / (weights @ self.K @ weights).sqrt()
         # Some contexts are rare.
@@ -177,15 +151,12 @@ def play(name: str, width: widths.Width, eps: float = 0.0) -> Played:
 
 
 SELF_NORMALIZED = widths.SelfNormalized(NORM, SIGMA, DELTA)
-CHOWDHURY_GOPALAN = widths.ChowdhuryGopalan(NORM, SIGMA, DELTA)
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize(
-    "width", [SELF_NORMALIZED, CHOWDHURY_GOPALAN], ids=lambda w: type(w).__name__
-)
+@pytest.mark.parametrize("width", [widths.SelfNormalized, widths.ChowdhuryGopalan])
 def test_bounds_hold_at_every_context(width, name):
-    assert play(name, width).of_rkhs_part <= MOST_VIOLATIONS
+    assert play(name, width(NORM, SIGMA, DELTA)).of_rkhs_part <= MOST_VIOLATIONS
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -202,7 +173,7 @@ def test_the_adversary_breaks_bounds_that_are_not_enlarged_and_no_others(name):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_these_are_the_runs_of_the_methods(name):
-    num, kernels, _ = KERNELS[name]
+    num, kernels = KERNELS[name]
     played = play(name, widths.Enlarged(SELF_NORMALIZED, EPS), EPS)
     for run, instance in enumerate(instances_of(name)[:2]):
         if num > 1:
