@@ -65,17 +65,6 @@ class Boasting(RandomSearch):
         return super().report() | {"num_told": len(self.history.values)}
 
 
-class Shown(RandomSearch):
-    """Hands out its list of warnings."""
-
-    def report(self):
-        return super().report() | {"warnings": self.warnings}
-
-    def ask(self, *args, **kwargs):
-        self.warnings = [*self.warnings, "asked"][:1]
-        return super().ask(*args, **kwargs)
-
-
 class Same(RandomSearch):
     """Is its own copy."""
 
@@ -150,7 +139,6 @@ GOES_ON = "a session goes on from every prefix"
         (Telling, ["impossible calls are refused as a whole", GOES_ON]),
         (Counting, ["a copy goes its own way", "reading changes nothing"]),
         (Boasting, ["report and best say what happened"]),
-        (Shown, ["reading changes nothing", GOES_ON]),
         (Same, ["a copy goes", "a list is asked", "report and best say", "calls broken off"]),
         (Trusting, ["tampered events are refused", "a record in any form"]),
         (Torn, ["calls broken off anywhere are made or not"]),
