@@ -230,39 +230,51 @@ def xi(t: int, num_models: int, noise_std: float, delta: float) -> float:
 
 
 @dataclass
-class EliminationTest:
-    """The running test of every model: |sum of errors| > sqrt(xi_t n) + sum of (w s + eps)."""
+class RunningTests:
+    """The running tests of all models: |sum of errors| > sqrt(xi_t n) + sum of (w s + eps).
+
+    Args:
+        num_models: |U|.
+        noise_std, delta, eps: R, delta and the misspecification.
+        num_sides: How many tests of each model there are, which share delta.
+    """
 
     num_models: int
     noise_std: float
     delta: float
     eps: float = 0.0
+    num_sides: int = 1
     rejected_at: dict[int, int] = field(default_factory=dict)
     refused: list[int] = field(default_factory=list)  # when the last model would have been rejected
-
-    def __post_init__(self) -> None:
-        self.errors: list[list[float]] = [[] for _ in range(self.num_models)]
-        self.bounds: list[list[float]] = [[] for _ in range(self.num_models)]
+    sums: dict[Any, tuple[int, float, float]] = field(default_factory=dict)
+    log: list[tuple[Any, ...]] = field(default_factory=list)
 
     @property
     def alive(self) -> list[int]:
         return [u for u in range(self.num_models) if u not in self.rejected_at]
 
-    def error(self, u: int) -> float:
-        return sum(self.errors[u])
-
-    def allowance(self, u: int, t: int) -> float:
-        plays = len(self.errors[u])
-        noise = math.sqrt(xi(t, self.num_models, self.noise_std, self.delta) * plays)
-        return noise + sum(self.bounds[u])
-
-    def tell(self, u: int, error: float, bound: float, t: int) -> None:
-        """``bound`` is w s (and offset) at the played point, before the observation."""
-        self.errors[u].append(error)
-        self.bounds[u].append(bound + self.eps)
-        if u in self.rejected_at or abs(self.error(u)) <= self.allowance(u, t):
+    def tell(
+        self, t: int, trial: int, u: int, error: float, half_width: float, side: str = "optimistic"
+    ) -> None:
+        """``half_width`` is w s (and offset) at the played point, before the observation."""
+        if u in self.rejected_at:
             return
-        if self.alive == [u]:
+        n, errors, bounds = self.sums.get((side, u), (0, 0.0, 0.0))
+        n, errors, bounds = n + 1, errors + error, bounds + half_width + self.eps
+        self.sums[side, u] = n, errors, bounds
+        own = xi(t, self.num_sides * self.num_models, self.noise_std, self.delta)
+        bound = math.sqrt(own * n) + bounds
+        fails = abs(errors) > bound
+        self.log.append((t, trial, u, n, fails, side, errors, bound))
+        if fails and self.alive == [u]:
             self.refused.append(t)
-        else:
+        elif fails:
             self.rejected_at[u] = t
+
+    def check(self, tests: Sequence[Any]) -> None:
+        """The tests that a strategy has kept are these."""
+        assert len(self.log) > 5
+        for mine, (*facts, errors, bound) in zip(tests, self.log, strict=True):
+            assert [mine.t, mine.trial, mine.model, mine.count, mine.fails, mine.side] == facts
+            assert mine.error == pytest.approx(errors, rel=1e-9, abs=1e-9)
+            assert mine.bound == pytest.approx(bound, rel=1e-9, abs=1e-9)

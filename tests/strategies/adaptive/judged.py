@@ -15,7 +15,7 @@ from torch.testing import assert_close
 from botorch_ext.strategies import Abandoned, Asked, Told
 from tests.oracles.models import (
     Candidate,
-    EliminationTest,
+    RunningTests,
     Session,
     WidthFormula,
     check_record,
@@ -124,25 +124,15 @@ class ByErrors(Everyone):
     noise_std: float = 0.03
     delta: float = 0.1
     eps: float = 0.0
-    records: list[tuple[Any, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.tests, self.test = True, EliminationTest(0, self.noise_std, self.delta, self.eps)
+        self.tests, self.test = True, RunningTests(0, self.noise_std, self.delta, self.eps)
+        self.rejected = self.test.rejected_at
 
     def learn(self, id, value, info, t):
-        test, u, told = self.test, info["model"], info["told"]
-        while test.num_models < self.num_models:
-            test.num_models += 1
-            test.errors.append([])
-            test.bounds.append([])
-        was_alive = u in test.alive
+        told, self.test.num_models = info["told"], self.num_models
         half_width = told["width"] * told["std"] + told["offset"]
-        test.tell(u, value - told["mean"], half_width, t)
-        self.rejected = test.rejected_at
-        if was_alive:
-            fails = test.rejected_at.get(u) == t or t in test.refused
-            count = len(test.errors[u])
-            self.records.append((t, id, u, count, fails, test.error(u), test.allowance(u, t)))
+        self.test.tell(t, id, info["model"], value - told["mean"], half_width)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.strategies import Told
 from tests.helpers import rbf
 from tests.laws.shared_sessions import quietly
-from tests.oracles.models import check_record, predictions, upper_bounds
+from tests.oracles.models import RunningTests, check_record, predictions, upper_bounds
 from tests.strategies.adaptive.joint_kernels import level
 from tests.strategies.adaptive.judged import log_evidence
 from tests.strategies.adaptive.sessions import candidates, data, f, known, play, questions
@@ -49,33 +49,13 @@ def neighbours(points, norm, radii):
     ]
 
 
-class BothTests:
-    """Both running tests of every model: 4 |U| in xi, u_t first."""
-
-    def __init__(self, num_models, eps):
-        self.num_models, self.eps = num_models, eps
-        self.alive = list(range(num_models))
-        self.sums, self.log, self.refused = {}, [], False
-
-    def tell(self, t, side, u, error, half_width):
-        if u not in self.alive:
-            return
-        n, errors, bounds = self.sums.get((side, u), (0, 0.0, 0.0))
-        n, errors, bounds = n + 1, errors + error, bounds + half_width + self.eps
-        self.sums[side, u] = n, errors, bounds
-        xi = 2 * SIGMA**2 * math.log(4 * self.num_models * math.pi**2 * t**2 / (3 * DELTA))
-        self.log.append((t, side, u, n, errors, math.sqrt(xi * n) + bounds))
-        if abs(errors) > math.sqrt(xi * n) + bounds:
-            if len(self.alive) > 1:
-                self.alive.remove(u)
-            else:
-                self.refused = True
-
-
 def check(played, name, radii, norm="l2", eps=0.0, initial=None):
     """Every decision, every test and every rejection; returns the tests."""
     strategy, points = played.strategy, finite().points
-    near, tests = neighbours(points, norm, radii), BothTests(len(MODELS[name]), eps)
+    near, tests = (
+        neighbours(points, norm, radii),
+        RunningTests(len(MODELS[name]), SIGMA, DELTA, eps, num_sides=2),
+    )
 
     def width(model, t, gain):
         enlarged = eps * math.sqrt(t) / math.sqrt(model.noise_variance)
@@ -109,15 +89,11 @@ def check(played, name, radii, norm="l2", eps=0.0, initial=None):
                     told = record["told"]
                     half_width = told["width"] * told["std"] + told["offset"]
                     error = event.value - told["mean"]
-                    tests.tell(t, side, record["model"], error, half_width)
+                    tests.tell(t, event.id, record["model"], error, half_width, side)
         assert played.alive[place] == tests.alive
-    assert len(strategy.tests) == len(tests.log) > 8
-    for mine, (t, side, u, n, errors, bound) in zip(strategy.tests, tests.log, strict=True):
-        assert (mine.t, mine.side, mine.model, mine.count) == (t, side, u, n)
-        assert mine.error == pytest.approx(errors, rel=1e-9, abs=1e-9)
-        assert mine.bound == pytest.approx(bound, rel=1e-9)
+    tests.check(strategy.tests)
     check_best(played, name, near, tests.alive, initial)
-    assert bool(strategy.report()["all_rejected_at"]) == tests.refused
+    assert bool(strategy.report()["all_rejected_at"]) == bool(tests.refused)
     for u, line in enumerate(strategy.report()["models"]):
         for side, own in (("optimistic", line), ("pessimistic", line["pessimistic"])):
             assert own["times_told"] == tests.sums.get((side, u), (0,))[0]
