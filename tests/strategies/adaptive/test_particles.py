@@ -180,21 +180,6 @@ def test_the_question_is_the_highest_log_improvement_of_the_dense_models(num_pen
     assert ["particles" in trial.info for trial in trials] == [True] + num_pending * [False]
 
 
-@pytest.mark.slow
-def test_steep_outcomes_are_bent_and_means_stay_in_their_units():
-    strategy = make("integrated_ei")
-    for _ in range(12):  # over many orders of magnitude
-        trial = strategy.ask()
-        strategy.tell(trial.id, -math.exp(4 * (1.5 - f(trial.x))))
-    records = [trial.info.get("particles", {}) for trial in strategy.history.trials]
-    assert any(record.get("bend", 0) > 0 for record in records)
-    X, Y = strategy.evaluated()
-    assert ((-strategy.means_at(X)).log() - (-Y).log()).abs().median() < 0.5
-    again = make("integrated_ei")
-    again.replay(strategy.events)
-    assert again.report() == strategy.report()
-
-
 def noisy(trial, means):
     return means[trial.info["index"]] + 0.5 * math.sin(7.0 * trial.id**2)
 

@@ -39,21 +39,11 @@ def points(strategy: PhasedElimination, ids: Any = None) -> Tensor:
     return torch.stack([trials[id].x for id in ids])
 
 
-def play(
-    strategy: PhasedElimination,
-    problem: RKHSFunction,
-    seed: int,
-    reports: dict[int, Any] | None = None,
-) -> int:
+def play(strategy: PhasedElimination, problem: RKHSFunction, seed: int) -> int:
     """Asks to the horizon, in between tells and abandons at random, and goes on after the horizon
-    for a while; returns how often the strategy made it wait. ``reports`` gets the report after each
-    number of events."""
+    for a while; returns how often the strategy made it wait."""
     g = torch.Generator().manual_seed(seed)
     waited = 0
-
-    def note() -> None:
-        if reports is not None:
-            reports[len(strategy.events)] = strategy.report()
 
     def answer(ids: list[int]) -> None:
         id = ids[int(torch.randint(len(ids), (), generator=g))]
@@ -64,7 +54,6 @@ def play(
             strategy.tell(id, float(problem(strategy.history.trials[id].x)) + noise)
 
     while True:
-        note()
         if strategy.pending and torch.rand((), generator=g) < 0.45:
             answer(strategy.pending)
             continue
@@ -77,5 +66,4 @@ def play(
             break
     for _ in range(min(5, len(strategy.pending))):
         answer(strategy.pending)
-        note()
     return waited
