@@ -276,9 +276,8 @@ def _check_standing(
     assert report["alive"] == [strategy.names[u] for u in judge.alive]
     assert strategy.rejected == judge.rejected
     assert_close(strategy.evidence(), evidence, rtol=1e-6, atol=1e-6)
-    lines = report["models"]
     own = iter(zip(evidence.tolist(), widths, gains, strict=True))
-    for u, line in enumerate(lines):
+    for u, line in enumerate(report["models"]):
         assert line["status"] == ("rejected" if u in judge.rejected else "alive")
         assert line["rejected_at"] == judge.rejected.get(u)
         numbers = line["log_marginal_likelihood"], line["current_width"], line["information_gain"]
