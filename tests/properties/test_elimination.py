@@ -6,10 +6,8 @@ most 1e-4 (the false-alarm rate).
 """
 
 import pytest
-import torch
 
-from botorch_ext import Box, FiniteSet, KernelGP, algorithms, delays, simulate
-from botorch_ext.problems import RKHSFunction
+from botorch_ext import KernelGP, algorithms, delays, simulate
 from tests.helpers import matern, rbf
 from tests.properties.instances import DELTA, MOST_VIOLATIONS, NORM, RUNS, problem_of
 
@@ -76,36 +74,3 @@ def test_a_width_that_is_too_small_loses_it():
     lost, uncovered, _ = failures("bpe", width=0.1)
     assert lost > MOST_VIOLATIONS
     assert uncovered > MOST_VIOLATIONS
-
-
-def regret_on(num_per_axis, seeds, horizon):
-    """Running regrets of bpe on a grid in a box, or on the box itself: ``seeds x horizon``."""
-    box = Box([[2.0, -3.0], [5.0, -1.5]])
-    kernel = rbf(0.9, 0.5)
-    domain = box
-    if num_per_axis is not None:
-        axes = zip(box.lower, box.upper, strict=True)
-        grid = [torch.linspace(a, b, num_per_axis, dtype=torch.float64) for a, b in axes]
-        domain = FiniteSet(torch.cartesian_prod(*grid))
-    rows = []
-    for seed in range(seeds):
-        problem = RKHSFunction.random(box, kernel, 2.0, 15, noise_std=0.1, seed=seed)
-        strategy = algorithms.bpe(
-            domain, kernel, noise_variance=0.01, horizon=horizon, width=1.0, seed=seed
-        )
-        rows.append(simulate(strategy, problem, horizon, seed=seed).cumulative_regret)
-    return torch.stack(rows)
-
-
-def test_finer_grids_tend_to_the_box():
-    # Invariant 7, for the same Constant width. The runs are not paired (other points, other noise
-    # at each): the difference of two means of 8 runs has a standard error of 4 to 5 % of the
-    # regret. The tolerance is 2.5 of those.
-    horizon = 80
-    curves = {n: regret_on(n, 8, horizon).mean(dim=0) for n in (20, 40, None)}
-    scale = curves[None][-1]
-    assert (curves[40] - curves[None]).abs().max() <= 0.12 * scale
-    assert (curves[20] - curves[None]).abs().max() <= 0.12 * scale
-    # Something was eliminated: regret grows four times more slowly at the end than at first.
-    slopes = curves[None].diff()
-    assert slopes[-10:].mean() <= 0.25 * slopes[:10].mean()

@@ -102,21 +102,6 @@ def test_what_is_attached_in_between_is_an_observation_and_no_play(method):
     assert {test.trial for test in getattr(strategy, "tests", [])} <= set(told)
 
 
-def test_a_context_says_whose_result_it_is():
-    scenario = SCENARIOS["set, contexts"]
-    strategy = METHODS["contextwise"](scenario, seed=3, **POLICIES["hallucinate"])
-    x = scenario.domain().sample(1, seed=0)[0]
-    values = [[] for _ in strategy.bases]
-    for value, z in enumerate(scenario.contexts().sample(6, seed=0)):
-        trial = strategy.attach(x, value, z)
-        values[strategy.key(z)].append(float(value))
-        assert trial.info["base"] == strategy.key(z)
-    assert all(values)
-    assert [base.evaluated()[1].tolist() for base in strategy.bases] == values
-    strategy.correct(0, 9.0)
-    assert sorted(strategy.evaluated()[1].tolist()) == [1.0, 2.0, 3.0, 4.0, 5.0, 9.0]
-
-
 def test_first_points_and_the_horizon_count_what_is_asked():
     plain_one, strategy = made_on_set("gp_ucb", num_initial=3), made_on_set("gp_ucb", num_initial=3)
     for number, first in enumerate(plain_one.ask(4)):

@@ -10,7 +10,6 @@ from torch.testing import assert_close
 
 import botorch_ext as bx
 from botorch_ext.domains.contexts import ContextSpace
-from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.hyperparameters.prior import Prior
@@ -200,24 +199,6 @@ def test_points_of_a_set_are_asked_again():
 
 
 # --- both: recommendations, reports, contexts -----------------------------------------------------
-
-
-_one_is_slow = pytest.mark.parametrize(
-    "method", ["integrated_ei", pytest.param("credible", marks=pytest.mark.slow)]
-)
-
-
-@_one_is_slow
-def test_the_recommendation_is_the_top_of_the_mean(method):
-    strategy = known(method).clone()
-    x, mean = strategy.recommend()
-    posterior = strategy.posterior
-    assert_close(float(posterior.mean(x[None])), mean)
-    everywhere = torch.cat([BOX.sample(500, 1), strategy.evaluated()[0]])
-    assert posterior.mean(everywhere).max() <= mean + 1e-9
-    assert mean >= strategy.best()[1]
-    with pytest.raises(NoObservationsError):
-        make(method).recommend()
 
 
 @both_methods
