@@ -1,17 +1,12 @@
-"""Regret balancing and its bases written out: plain loops, dense algebra."""
+"""Regret balancing written out: plain loops."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from torch import Tensor
-
-from botorch_ext.strategies import Abandoned, Asked, Event, Told, Trial
-from tests.oracles.models import Candidate, Session, upper_bounds
-from tests.strategies.sessions import LAMBDA, kernel
+from botorch_ext.strategies import Abandoned, Asked, Event, Told
 
 Bound = Callable[[int], float]
 
@@ -23,17 +18,6 @@ def published_bound(
     unit = high - low
     first = c1 * ((B / unit) * gamma**0.5 + gamma) * n**0.5
     return unit * min(first + c2 * (eps / unit) * gamma**0.5 * n, n)
-
-
-def enlarged_width(B: float, sigma: float, delta: float, eps: float) -> Callable[..., float]:
-    """Bogunovic and Krause 2021, eq. 15 with lemma 1."""
-
-    def width(model: Candidate, t: int, gain: float) -> float:
-        lam = model.noise_variance
-        noise = sigma / math.sqrt(lam) * math.sqrt(2 * math.log(1 / delta) + 2 * gain)
-        return noise + B + eps * math.sqrt(t) / math.sqrt(lam)
-
-    return width
 
 
 @dataclass
@@ -97,73 +81,14 @@ class MasterOracle:
             if upper < max(lower for lower, _ in ends.values()):
                 self.eliminated[base] = len(self.told)
 
-
-@dataclass
-class Replay:
-    """What the oracle says of every event of a study.
-
-    Args:
-        points: ``N x d``: every point that can be chosen or was.
-        master: Who plays.
-        levels: eps of each base.
-        policy: One of `sessions.POLICIES`.
-        row: The row in ``points`` of a trial.
-        choices: The rows that there were to choose from at a trial.
-        B: rkhs_bound.
-        sigma: noise_std.
-    """
-
-    points: Tensor
-    master: MasterOracle
-    levels: Sequence[float]
-    policy: str
-    row: Callable[[Trial], int]
-    choices: Callable[[Trial], list[int]]
-    B: float
-    sigma: float
-
-    def __post_init__(self) -> None:
-        model = Candidate.at(self.points, kernel(), LAMBDA)
-        self.bases = [
-            (
-                model,
-                Session(self.policy, self.row),
-                enlarged_width(self.B, self.sigma, self.master.delta, eps),
-            )
-            for eps in self.levels
-        ]
-        self.local: dict[int, int] = {}
-
-    def regrets_of(self, events: Sequence[Event]) -> list[tuple[int, int, float]]:
-        """For each ask: the base that should play, the one that did, and by how much its pick falls
-        short of its largest upper bound."""
-        found = []
+    def follow(self, events: Sequence[Event]) -> None:
+        """Goes through events, and compares who played."""
         for event in events:
             match event:
                 case Asked(trial):
-                    base = trial.info["base"]
-                    model, session, width = self.bases[base]
-                    bounds = upper_bounds([model], session, width)[0]
-                    best = bounds[self.choices(trial)].max()
-                    found.append((self.master.turn(), base, float(best - bounds[self.row(trial)])))
-                    self._pass(event, base, len(session.rows))
-                    self.master.owner[trial.id] = base
+                    assert trial.info["base"] == self.turn()
+                    self.owner[trial.id] = trial.info["base"]
                 case Told(id, value):
-                    self._pass(event, self.master.owner[id], self.local[id])
-                    self.master.tell(id, value)
+                    self.tell(id, value)
                 case Abandoned(id):
-                    self._pass(event, self.master.owner[id], self.local[id])
-                    self.master.gone.add(id)
-        return found
-
-    def _pass(self, event: Event, base: int, id: int) -> None:
-        session = self.bases[base][1]
-        match event:
-            case Asked(trial):
-                self.local[trial.id] = id
-                own: Any = Trial(id, trial.x, trial.context, trial.info)
-                session.apply(Asked(own))
-            case Told(_, value):
-                session.apply(Told(id, value))
-            case Abandoned(_):
-                session.apply(Abandoned(id))
+                    self.gone.add(id)

@@ -18,7 +18,7 @@ from botorch_ext.testing.sessions import Action
 from botorch_ext.testing.sessions import plain as plain
 from botorch_ext.testing.sessions import script as script
 from botorch_ext.testing.states import state as snapshot  # noqa: F401
-from botorch_ext.widths import Enlarged, SelfNormalized
+from botorch_ext.widths import Enlarged, SelfNormalized, Width
 from tests.helpers import rbf
 from tests.laws.scenarios import MINIMUM as MINIMUM
 from tests.laws.scenarios import POLICIES as POLICIES
@@ -40,6 +40,20 @@ def finite(**kind: Any) -> FiniteSet:
     x = torch.linspace(2.0, 5.0, 9, dtype=torch.float64)
     y = torch.linspace(-3.0, -1.5, 6, dtype=torch.float64)
     return FiniteSet(torch.cartesian_prod(x, y), **kind)
+
+
+class Stepwise(Width):
+    """A width and an offset that depend on the step; it records what it is called with."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, int]] = []
+
+    def __call__(self, t: int, model: Any) -> float:
+        self.calls.append((t, model.num_observations))
+        return 0.4 + 0.02 * t
+
+    def offset(self, t: int, model: Any) -> float:
+        return 0.3 / t
 
 
 DOMAINS = {"finite": finite, "box": box}

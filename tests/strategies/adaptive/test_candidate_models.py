@@ -34,7 +34,7 @@ from tests.strategies.adaptive.judged import (
     log_evidence,
 )
 from tests.strategies.adaptive.sessions import data, f, grid, play, questions, setting_of
-from tests.strategies.sessions import LAMBDA, POLICIES, box, finite
+from tests.strategies.sessions import LAMBDA, POLICIES, Stepwise, box, finite
 
 # The observations of `f` lie between -1.9 and 0.1: far from what such a B allows, so that models
 # are rejected. Nothing here asks for widths that hold.
@@ -233,16 +233,6 @@ def test_twins_with_a_nugget_play_by_the_width_of_their_plain_models(method, pol
 # --- by prediction errors -------------------------------------------------------------------------
 
 
-class WithOffset(widths.Width):
-    """A width and an offset that depend on the step."""
-
-    def __call__(self, t, model):
-        return 0.4 + 0.02 * t
-
-    def offset(self, t, model):
-        return 0.3 / t
-
-
 def bayes_finite(model, t, gain):
     return math.sqrt(2 * math.log(54 * math.pi**2 * t**2 / (3 * DELTA)))
 
@@ -265,7 +255,7 @@ WIDTHS = {
     "bayesian": ({"setting": "bayesian", "rkhs_bound": None}, bayes_finite, lambda t: 0.0),
     "misspecified": ({"misspecification": EPS}, enlarged, lambda t: 0.0),
     "one for each": ({"width": EACH[:4]}, each, lambda t: 0.0),
-    "offset": ({"width": WithOffset()}, lambda model, t, gain: 0.4 + 0.02 * t, lambda t: 0.3 / t),
+    "offset": ({"width": Stepwise()}, lambda model, t, gain: 0.4 + 0.02 * t, lambda t: 0.3 / t),
 }
 
 

@@ -18,7 +18,6 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.kernel_functions.smoothness import HolderConstants
 from botorch_ext.strategies import Asked
-from botorch_ext.widths import Width
 from tests.helpers import tolerance
 from tests.oracles.posterior import dense_posterior
 from tests.strategies.fixed_design.breadthwise_sessions import (
@@ -31,6 +30,7 @@ from tests.strategies.fixed_design.breadthwise_sessions import (
     points,
     replay,
 )
+from tests.strategies.sessions import Stepwise
 
 TOL = tolerance(torch.float64)
 SMOOTH = Case("matern52", (0.9,), LINE)
@@ -135,27 +135,17 @@ def test_the_report_is_that_of_the_levels():
         assert (above["current_width"], above["threshold"]) == (level.width, level.threshold)
 
 
-class Widening(Width):
-    """A width and an offset that depend on the step."""
-
-    def __call__(self, t, model):
-        return 0.5 + 0.01 * t
-
-    def offset(self, t, model):
-        return 0.02
-
-
 def test_an_offset_widens_both_bounds():
-    strategy = SHORT.make(width=Widening())
+    strategy = SHORT.make(width=Stepwise())
     play_promptly(strategy, SHORT.problem(), 60)
     assert len(strategy.levels) > 4
     for level, after in pairwise(strategy.levels):
-        w = 0.5 + 0.01 * (after.first + 1)
-        lower, upper = level.mean - w * level.std - 0.02, level.mean + w * level.std + 0.02
+        w, offset = 0.4 + 0.02 * (after.first + 1), 0.3 / (after.first + 1)
+        lower, upper = level.mean - w * level.std - offset, level.mean + w * level.std + offset
         assert level.width == pytest.approx(w)
         assert level.threshold == pytest.approx(lower.max().item(), abs=1e-12)
         assert torch.equal(level.kept, upper + level.slack >= lower.max())
-        assert w * level.std.max().item() + 0.02 < level.slack
+        assert w * level.std.max().item() + offset < level.slack
 
 
 def test_a_prior_mean_moves_everything_with_it():

@@ -17,7 +17,6 @@ from botorch_ext import (
 )
 from botorch_ext.exceptions import HorizonReached, HorizonWarning, WaitingForObservations
 from botorch_ext.strategies import Abandoned, Asked, Told
-from botorch_ext.widths import Width
 from tests.helpers import matern
 from tests.oracles.models import Candidate
 from tests.oracles.posterior import dense_information_gain, dense_posterior, self_normalized_width
@@ -32,7 +31,7 @@ from tests.strategies.fixed_design.phased_sessions import (
     points,
     rkhs,
 )
-from tests.strategies.sessions import both_domains, box, f, finite, kernel
+from tests.strategies.sessions import Stepwise, both_domains, box, f, finite, kernel
 
 HORIZON, SIXTH = 110, math.sqrt(6)
 LOG = math.log(3 * HORIZON / DELTA)
@@ -249,20 +248,6 @@ def test_a_round_of_which_nothing_comes_eliminates_nothing(domain):
 # --- arguments ------------------------------------------------------------------------------------
 
 
-class Stepwise(Width):
-    """Depends on the step, has an offset, and records what it is called with."""
-
-    def __init__(self):
-        self.calls = []
-
-    def __call__(self, t, model):
-        self.calls.append((t, model.num_observations))
-        return 0.5 + 0.01 * t
-
-    def offset(self, t, model):
-        return 0.002 * t
-
-
 def test_a_width_sees_the_observations_of_one_round():
     width, problem = Stepwise(), rkhs(finite())
     strategy = make("bpe", problem.domain, 40, width=width)
@@ -271,7 +256,7 @@ def test_a_width_sees_the_observations_of_one_round():
     assert width.calls == [(n + 1, n) for n in counts]
 
     def expected(gain, n):
-        return 0.5 + 0.01 * (n + 1), 0.002 * (n + 1)
+        return 0.4 + 0.02 * (n + 1), 0.3 / (n + 1)
 
     y, kept = trace.observations.tolist(), lengths("bpe", 0, 40)
     check_rounds(strategy, kernel(), kept, y, lambda s, last: True, expected)

@@ -8,9 +8,11 @@ import torch
 from botorch_ext import Box, FiniteSet, RegretBalancing, algorithms
 from botorch_ext.information_gain import max_information_gain
 from botorch_ext.strategies import RandomSearch, Told
+from botorch_ext.testing.sessions import question
 from tests.helpers import rbf
-from tests.oracles.balancing import MasterOracle, Replay, published_bound
-from tests.strategies.sessions import LAMBDA, box, f, finite, kernel, script
+from tests.laws.shared_sessions import quietly
+from tests.oracles.balancing import MasterOracle, published_bound
+from tests.strategies.sessions import LAMBDA, box, finite, kernel, play, script
 
 B, SIGMA, GAMMA = 1.5, 0.1, 6.0
 KNOWN = {"noise_variance": LAMBDA, "rkhs_bound": B, "noise_std": SIGMA}
@@ -26,24 +28,6 @@ def make(domain, levels=(0.4, 0.2, 0.1, 0.05), policy="hallucinate", **changed):
     return algorithms.regret_balancing(domain, kernel(), **options | changed)
 
 
-def some_rows(step):
-    return torch.randperm(54, generator=torch.Generator().manual_seed(700 + step))[:7]
-
-
-def play(strategy, actions, choices):
-    """Plays a script; ``choices`` gives the actions of each ask."""
-    for kind, share, noise in actions:
-        if kind.startswith("ask") or not strategy.pending:
-            for _ in range(3 if kind == "ask three" else 1):
-                strategy.ask(actions=choices(len(strategy.history.trials)))
-            continue
-        id = strategy.pending[int(share * len(strategy.pending))]
-        if kind == "tell":
-            strategy.tell(id, f(strategy.history.trials[id].x) + noise)
-        else:
-            strategy.abandon(id)
-
-
 # The domain, the number of actions, what differs from `make`.
 INSTANCES = {
     "late": (finite, 130, BOLD),
@@ -54,19 +38,18 @@ INSTANCES = {
     ),
     "ignored": (finite, 90, {**BOLD, "policy": "ignore"}),
     "censored": (finite, 120, {**BOLD, "policy": "timeout"}),
-    "action sets": (finite, 140, BOLD),
     "box": (box, 40, {**BOLD, "levels": (0.6, 0.05)}),
     "published constants": (finite, 90, {"levels": (0.3, 0.1)}),
 }
 
 
+@quietly
 @pytest.mark.parametrize("name", INSTANCES)
 def test_every_decision_is_that_of_plain_loops(name):
     make_domain, num_actions, changed = INSTANCES[name]
-    domain, varies, on_set = make_domain(), name == "action sets", make_domain is finite
+    domain = make_domain()
     strategy = make(domain, **changed)
-    choices = (lambda step: domain.points[some_rows(step)]) if varies else lambda step: None
-    play(strategy, script(num_actions, seed=2 + len(name)), choices)
+    play(strategy, script(num_actions, seed=2 + len(name)))
     options = {"levels": (0.4, 0.2, 0.1, 0.05), "policy": "hallucinate", "delta": 0.1, **changed}
     low, high = strategy.reward_range
     constants = {c: options.get(c, 1.0) for c in ("c1", "c2")}
@@ -77,21 +60,14 @@ def test_every_decision_is_that_of_plain_loops(name):
     levels = sorted(options["levels"], reverse=True)
     bounds = [bound(eps) for eps in levels]
     master = MasterOracle(bounds, low, high, options["delta"], options.get("c", 1.0))
-    asked = torch.stack([trial.x for trial in strategy.history.trials])
-    points = domain.points if on_set else torch.cat([asked, domain.sample(400, seed=1)])
-    replay = Replay(
-        points,
-        master,
-        levels,
-        options["policy"],
-        row=lambda trial: int((points == trial.x).all(dim=-1).to(torch.uint8).argmax()),
-        choices=lambda trial: some_rows(trial.id).tolist() if varies else list(range(len(points))),
-        B=B,
-        sigma=SIGMA,
-    )
-    for turn, played, missing in replay.regrets_of(strategy.events):
-        assert turn == played
-        assert missing <= 1e-7
+    master.follow(strategy.events)
+    # Each base is EC-GP-UCB: it asks what one that was told the same would ask.
+    for number, (eps, base) in enumerate(zip(levels, strategy.bases, strict=True)):
+        given = CENSOR if options["policy"] == "timeout" else {"pending": options["policy"]}
+        given = {**given, **KNOWN, "delta": options["delta"], "seed": 5 + number}
+        twin = algorithms.ec_gp_ucb(domain, kernel(), misspecification=eps, **given)
+        twin.replay(base.events)
+        assert question(twin, {}) == question(base.clone(), {})
     assert (strategy.eliminated, strategy.active) == (master.eliminated, master.active)
     assert bool(strategy.eliminated) == (name != "published constants")
     # Not only who goes: every number of every test.
