@@ -190,19 +190,11 @@ def test_warnings_of_a_base_come_after_the_event():
     assert message.startswith("base 1: kernel must have")
 
 
-def used():
-    strategy = make(finite())
-    strategy.ask()
-    return strategy
-
-
 @pytest.mark.parametrize(
     ("bases", "name"),
     [
         ([], "bases"),
-        (make(finite()), "bases"),
         ([make(finite()), "GP-UCB"], "bases"),
-        ([make(finite()), used()], "base 1"),
         ([make(finite()), make(box())], "the domain of base 1"),
         ([make(box()), make(Box([[2.0, -3.0], [5.0, -1.4]]))], "the domain of base 1"),
         ([make(finite()), make(FiniteSet(finite().points[:-1]))], "the domain of base 1"),
@@ -212,6 +204,13 @@ def used():
 def test_impossible_bases_are_refused(bases, name):
     with pytest.raises(ValueError, match=f"^{name} must"):
         InTurn(bases)
+
+
+def test_a_base_that_was_used_is_refused():
+    base = make(finite())
+    base.ask()
+    with pytest.raises(ValueError, match=r"^base 1 must"):
+        InTurn([make(finite()), base])
 
 
 # --- one instance for each context ----------------------------------------------------------------
