@@ -56,11 +56,21 @@ CASES = {
 }
 
 
-def oracle_of(kernels, X, ridge, sigma, terms, **more):
-    oracle = Insured([Candidate.at(X, k, ridge) for k in kernels], B, sigma, DELTA, **more)
+def pair(domain, P, kernels, ridge, sigma, terms=EAGER, watched=None, **options):
+    """A strategy, and the oracle of its decisions on the points or pairs ``P``."""
+    options |= {"rkhs_bound": B, "noise_std": sigma, "terms": terms}
+    several = len(kernels) > 1
+    if several:
+        models = CandidateModels(kernels, ridge)
+        strategy = algorithms.safe_ucb(domain, models, **options)
+    else:
+        strategy = algorithms.insured_ucb(domain, kernels[0], noise_variance=ridge, **options)
+    more = {name: options.get(name) for name in ("width", "credibility", "horizon")}
+    models = [Candidate.at(P, kernel, ridge) for kernel in kernels]
+    oracle = Insured(models, B, sigma, DELTA, restricted=several, watched=watched, **more)
     if terms is not None:
         oracle.c |= {name: value for name, value in vars(terms).items() if name in oracle.c}
-    return oracle
+    return strategy, oracle
 
 
 def run(strategy, oracle, P, f, steps, sigma, delay=0, changing=False, contexts=None, **more):
@@ -149,9 +159,7 @@ def test_the_terms_are_those_that_were_measured():
 )
 def test_every_decision_is_that_of_the_definition(case, terms, delay, changing, width):
     (X, f, kernel), ridge, sigma = CASES[case]
-    numbers = {"noise_variance": ridge, "rkhs_bound": B, "noise_std": sigma, "delta": DELTA}
-    strategy = algorithms.insured_ucb(FiniteSet(X), kernel, terms=terms, width=width, **numbers)
-    oracle = oracle_of([kernel], X, ridge, sigma, terms, width=width)
+    strategy, oracle = pair(FiniteSet(X), X, [kernel], ridge, sigma, terms, width=width)
     kinds, levels = run(strategy, oracle, X, f, 45, sigma, delay, changing)
     if case == "rough":
         assert {"probe", "exploit", *(["follow-up"] if terms else [])} <= set(kinds)
@@ -166,9 +174,7 @@ def test_the_same_with_several_models_inside_what_they_leave(case, delay, credib
     (X, f, _), ridge, sigma = CASES[case]
     kernels = [rbf(lengthscale) for lengthscale in (0.6, 0.2, 0.05)]
     more = {"credibility": credibility, "width": width}
-    numbers = {"rkhs_bound": B, "noise_std": sigma, "terms": EAGER}
-    strategy = algorithms.safe_ucb(FiniteSet(X), CandidateModels(kernels, ridge), **numbers, **more)
-    oracle = oracle_of(kernels, X, ridge, sigma, EAGER, restricted=True, **more)
+    strategy, oracle = pair(FiniteSet(X), X, kernels, ridge, sigma, **more)
     run(strategy, oracle, X, f, 40, sigma, delay)
     assert len({trial.info["model"] for trial in strategy.history.trials}) > 1
 
@@ -179,16 +185,8 @@ def test_the_same_with_contexts(seed, changing, delay):
     X, contexts = line(N), line(3)
     joint = torch.cat([X.repeat(3, 1), contexts.repeat_interleave(N, 0)], -1)
     f = bent(joint, kernel, 0.2, seed)
-    strategy = algorithms.insured_ucb(
-        FiniteSet(X),
-        kernel,
-        noise_variance=ridge,
-        rkhs_bound=B,
-        noise_std=sigma,
-        terms=EAGER,
-        context_domain=FiniteSet(contexts),
-    )
-    oracle = oracle_of([kernel], joint, ridge, sigma, EAGER, watched=set())
+    options = {"watched": set(), "context_domain": FiniteSet(contexts)}
+    strategy, oracle = pair(FiniteSet(X), joint, [kernel], ridge, sigma, **options)
     kinds, _ = run(strategy, oracle, joint, f, 40, sigma, delay, changing, contexts)
     assert "probe" in kinds
 
@@ -198,17 +196,18 @@ def test_the_same_with_data_from_before_and_trials_given_up(num_initial):
     (X, f, kernel), ridge, sigma = CASES["rough"]
     before = torch.tensor([3, 17, 3])
     Y = f[before] + torch.tensor([0.02, -0.01, 0.0], dtype=torch.float64)
-    numbers = {"noise_variance": ridge, "rkhs_bound": B, "noise_std": sigma, "terms": EAGER}
-    strategy = algorithms.insured_ucb(
-        FiniteSet(X), kernel, initial=(X[before], Y), num_initial=num_initial, **numbers
-    )
-    oracle = oracle_of([kernel], X, ridge, sigma, EAGER)
+    options = {"initial": (X[before], Y), "num_initial": num_initial}
+    strategy, oracle = pair(FiniteSet(X), X, [kernel], ridge, sigma, **options)
     for row, value in zip(before.tolist(), Y.tolist(), strict=True):
         oracle.tell(row, value)
     run(strategy, oracle, X, f, 40, sigma, delay=3, before=3, lost=0.3)
 
 
-# --- certificates ---------------------------------------------------------------------------------
+def test_the_same_on_a_box_of_few_points():
+    box, X = Box([[0.0], [8.0]], integer=[0]), torch.arange(9, dtype=torch.float64).unsqueeze(-1)
+    strategy, oracle = pair(box, X, [rbf(2.5)], 1e-2, 0.02, watched=set())
+    kinds, _ = run(strategy, oracle, X, bent(X, rbf(2.5), 0.3, 4), 30, 0.02)
+    assert "probe" in kinds
 
 
 @pytest.mark.parametrize(
@@ -222,20 +221,8 @@ def test_the_same_with_data_from_before_and_trials_given_up(num_initial):
 def test_the_same_with_certificates(eps, delay, horizon):
     ridge, sigma, width = 0.05, 0.02, 0.1  # an index that hardly looks around
     X, f, _ = _bent_line(eps, 0)
-    kernels = [rbf(0.3), rbf(0.15)]
-    strategy = algorithms.safe_ucb(
-        FiniteSet(X),
-        CandidateModels(kernels, ridge),
-        rkhs_bound=B,
-        noise_std=sigma,
-        horizon=horizon,
-        certificates=True,
-        width=width,
-        terms=EAGER,
-    )
-    oracle = oracle_of(
-        kernels, X, ridge, sigma, EAGER, width=width, restricted=True, horizon=horizon
-    )
+    options = {"horizon": horizon, "certificates": True, "width": width}
+    strategy, oracle = pair(FiniteSet(X), X, [rbf(0.3), rbf(0.15)], ridge, sigma, **options)
     kinds, _ = run(strategy, oracle, X, f, horizon, sigma, delay)
     infos = [trial.info for trial in strategy.history.trials]
     assert eps or horizon < 200 or "block" in kinds
@@ -251,9 +238,8 @@ def test_the_same_with_certificates(eps, delay, horizon):
 def test_a_second_plan_keeps_the_certificate_of_the_first():
     """Its points are of what was left then: the certificate has fallen since."""
     X, kernel, sigma = line(20), rbf(0.3), 0.02
-    g, K = torch.Generator().manual_seed(2), matrix(kernel, X)
-    weights = torch.randn(20, generator=g, dtype=torch.float64)
-    f = K @ weights / math.sqrt(float(weights @ K @ weights))
+    f, g = bent(X, kernel, 0.0, 2), torch.Generator().manual_seed(2)
+    torch.randn(20, generator=g, dtype=torch.float64)  # with the noise after these it shows
     numbers = {"noise_std": sigma, "rkhs_bound": B, "width": 0.7, "noise_variance": 1e-3}
     strategy = algorithms.safe_ucb(FiniteSet(X), kernel, horizon=70, certificates=True, **numbers)
     first, num_above = {}, 0
@@ -273,22 +259,6 @@ def test_a_second_plan_keeps_the_certificate_of_the_first():
             noise = float(torch.randn((), generator=g, dtype=torch.float64)) * sigma
             strategy.tell(trial.id, value + noise)
     assert num_above  # so the certificate of now would have been wrong
-
-
-# --- boxes ----------------------------------------------------------------------------------------
-
-
-def test_on_a_box_of_few_points_every_decision_is_that_of_the_definition():
-    box, kernel, ridge, sigma = Box([[0.0], [8.0]], integer=[0]), rbf(2.5), 1e-2, 0.02
-    X = torch.arange(9, dtype=torch.float64).unsqueeze(-1)
-    numbers = {"noise_variance": ridge, "rkhs_bound": B, "noise_std": sigma}
-    strategy = algorithms.insured_ucb(box, kernel, terms=EAGER, **numbers)
-    oracle = oracle_of([kernel], X, ridge, sigma, EAGER, watched=set())
-    kinds, _ = run(strategy, oracle, X, bent(X, kernel, 0.3, 4), 30, sigma)
-    assert "probe" in kinds
-
-
-# --- numbers --------------------------------------------------------------------------
 
 
 def test_a_right_model_in_float32_is_not_refuted_by_rounding():
