@@ -58,13 +58,6 @@ class Counting(RandomSearch):
         return super().report() | {"asked": self.asked}
 
 
-class Boasting(RandomSearch):
-    """Counts what was attached among what was told."""
-
-    def report(self):
-        return super().report() | {"num_told": len(self.history.values)}
-
-
 class Same(RandomSearch):
     """Is its own copy."""
 
@@ -138,7 +131,6 @@ GOES_ON = "a session goes on from every prefix"
         (Outside, ["trials are some of what there is"]),
         (Telling, ["impossible calls are refused as a whole", GOES_ON]),
         (Counting, ["a copy goes its own way", "reading changes nothing"]),
-        (Boasting, ["report and best say what happened"]),
         (Same, ["a copy goes", "a list is asked", "report and best say", "calls broken off"]),
         (Trusting, ["tampered events are refused", "a record in any form"]),
         (Torn, ["calls broken off anywhere are made or not"]),

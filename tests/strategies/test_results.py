@@ -9,7 +9,7 @@ import torch
 from botorch_ext import ContextwiseStrategy, Fitted, algorithms
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.models import KernelGP
-from botorch_ext.strategies import Asked, Attached, Told, Trial
+from botorch_ext.strategies import Asked, Attached, Corrected, Told, Trial
 from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy
 from botorch_ext.testing.sessions import plain, question
 from botorch_ext.testing.states import state
@@ -128,9 +128,16 @@ def test_impossible_events_of_results_are_refused_as_a_whole(domain):
         trial = Trial(id, x, None, good.events[0].trial.info)
         with pytest.raises(ValueError, match="id must be 0"):
             strategy.replay([Attached(trial, 0.1)])
+    with pytest.raises(ValueError, match="context of trial 0 must be a tensor"):
+        strategy.replay([Asked(Trial(0, x, [0.1], {}))])
     assert strategy.events == ()
     with pytest.raises(UnknownTrialError, match="attached"):
         good.tell(0, 0.2)
+    before = state(good)
+    for value in (float("nan"), None, "1.5", torch.zeros(2)):
+        with pytest.raises(ValueError, match="value must be"):
+            good.replay([Corrected(0, value)])
+    assert state(good) == before
 
 
 @both_domains

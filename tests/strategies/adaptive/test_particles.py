@@ -179,6 +179,15 @@ def test_the_question_is_the_highest_log_improvement_of_the_dense_models(num_pen
     assert ["particles" in trial.info for trial in trials] == [True] + num_pending * [False]
 
 
+@pytest.mark.slow
+def test_large_sets_are_looked_at_by_a_few_models_first():
+    points = BOX.sample(6000, 0)
+    strategy = played("integrated_ei", 7, bx.FiniteSet(points))
+    trial = strategy.ask()
+    values = dense_log_improvement(strategy, trial, points, points[:0])
+    assert values.max() - trial.info["log_improvement"] < 1e-4
+
+
 def noisy(trial, means):
     return means[trial.info["index"]] + 0.5 * math.sin(7.0 * trial.id**2)
 

@@ -189,12 +189,3 @@ def test_a_bound_that_falls_is_refused_when_it_is_reached():
     assert len(strategy.events) == 1003
     strategy.abandon(trial.id)  # makes room
     assert strategy.ask().info["base"] == 1
-
-
-@pytest.mark.parametrize(
-    "bounds", [[lambda n: n], [lambda n: -1.0, lambda n: n], [lambda n: 9 - n, lambda n: n], [3, 4]]
-)
-def test_impossible_bounds_are_refused(bounds):
-    bases = [RandomSearch(finite(), seed=seed) for seed in range(2)]
-    with pytest.raises(ValueError, match=r"bounds? .*must"):
-        RegretBalancing(bases, bounds)

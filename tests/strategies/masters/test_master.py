@@ -265,5 +265,7 @@ def test_a_context_without_an_instance_changes_nothing():
     assert state(strategy) == before
     with pytest.raises(NoObservationsError):
         strategy.best(context=[7.0])
+    with pytest.raises(ValueError, match="context_domain must be given"):
+        ContextwiseStrategy([RandomSearch(finite())], by_hour)
     inherited = ContextwiseStrategy([contextual(finite(), context_domain=1)], lambda z: 0)
     assert inherited.ask(context=[0.2]).context.tolist() == [0.2]
