@@ -39,39 +39,38 @@ def kernel(processor: float, lengthscale: float = 0.7) -> Kernel:
     return Rounded(rbf(lengthscale), processor).double()
 
 
-def models(processor: float) -> CandidateModels:
-    return CandidateModels([kernel(processor, scale) for scale in (0.6, 1.2)], 0.01)
-
-
 KNOWN = {"rkhs_bound": 1.0, "noise_std": 0.1}
-RIDGE = {"noise_variance": 0.01}
-METHODS = {
-    "gp_ucb": lambda p: algorithms.gp_ucb(SQUARE, kernel(p), **RIDGE, width=2.0),
-    "gp_bucb": lambda p: algorithms.gp_bucb(SQUARE, kernel(p), **RIDGE, width=2.0),
-    "insured_ucb": lambda p: algorithms.insured_ucb(SQUARE, kernel(p), **RIDGE, **KNOWN),
-    "he_gp_ucb": lambda p: algorithms.he_gp_ucb(SQUARE, models(p), **KNOWN),
-    "credible_ucb": lambda p: algorithms.credible_ucb(SQUARE, models(p), **KNOWN),
-    "expected_ucb": lambda p: algorithms.expected_ucb(SQUARE, models(p), width=2.0),
-    "safe_ucb": lambda p: algorithms.safe_ucb(
-        SQUARE, models(p), **KNOWN, certificates=True, horizon=30
-    ),
-    "stable_opt": lambda p: algorithms.stable_opt(
-        SQUARE, kernel(p), **RIDGE, width=2.0, radius=0.5
-    ),
-    "bpe": lambda p: algorithms.bpe(SQUARE, kernel(p), **RIDGE, width=0.5, horizon=30),
-    "bpe_delay": lambda p: algorithms.bpe_delay(
-        SQUARE, kernel(p), **RIDGE, width=0.0, horizon=30, delay=3
-    ),
-    "phased_uncertainty_sampling": lambda p: algorithms.phased_uncertainty_sampling(
-        SQUARE, kernel(p), **RIDGE, width=0.5, horizon=30
-    ),
-    "certified_bucb": lambda p: algorithms.certified_bucb(
-        SQUARE, kernel(p), **RIDGE, width=0.5, horizon=30, buy="always"
-    ),
-    "breadthwise_exploration": lambda p: algorithms.breadthwise_exploration(
-        BOX, kernel(p), **RIDGE, width=0.5, rkhs_bound=1.0, horizon=30, holder=(1.5, 1.0)
-    ),
+ONE_MODEL = {
+    "gp_ucb": {"width": 2.0},
+    "gp_bucb": {"width": 2.0},
+    "insured_ucb": KNOWN,
+    "stable_opt": {"width": 2.0, "radius": 0.5},
+    "bpe": {"width": 0.5, "horizon": 30},
+    "bpe_delay": {"width": 0.0, "horizon": 30, "delay": 3},
+    "phased_uncertainty_sampling": {"width": 0.5, "horizon": 30},
+    "certified_bucb": {"width": 0.5, "horizon": 30, "buy": "always"},
+    "breadthwise_exploration": {
+        "width": 0.5,
+        "rkhs_bound": 1.0,
+        "horizon": 30,
+        "holder": (1.5, 1.0),
+    },
 }
+SEVERAL = {
+    "he_gp_ucb": KNOWN,
+    "credible_ucb": KNOWN,
+    "expected_ucb": {"width": 2.0},
+    "safe_ucb": {**KNOWN, "certificates": True, "horizon": 30},
+}
+
+
+def make(method: str, processor: float) -> Strategy:
+    function = getattr(algorithms, method)
+    if method in SEVERAL:
+        models = [kernel(processor, scale) for scale in (0.6, 1.2)]
+        return function(SQUARE, CandidateModels(models, 0.01), **SEVERAL[method])
+    domain = BOX if method == "breadthwise_exploration" else SQUARE
+    return function(domain, kernel(processor), noise_variance=0.01, **ONE_MODEL[method])
 
 
 def played(strategy: Strategy) -> list[Any]:
@@ -84,9 +83,9 @@ def played(strategy: Strategy) -> list[Any]:
     return [*asked, strategy.best()[0].tolist()]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*ONE_MODEL, *SEVERAL])
 def test_decisions_are_the_same_on_all_processors(method):
-    first, *others = (played(METHODS[method](processor)) for processor in PROCESSORS)
+    first, *others = (played(make(method, processor)) for processor in PROCESSORS)
     for other in others:
         assert other == first
 
