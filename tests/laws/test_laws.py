@@ -3,17 +3,14 @@
 import copy
 from collections import Counter
 from dataclasses import replace
-from random import Random
 from zlib import crc32
 
 import pytest
 import torch
-from hypothesis import given, seed, settings
-from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from botorch_ext import algorithms
-from botorch_ext.testing.machine import DECK, LAWS, Machine, put_through
+from botorch_ext.testing.machine import DECK, LAWS, Machine, drawn_session, put_through
 from botorch_ext.testing.sessions import Session
 from botorch_ext.testing.states import beliefs, reading
 from tests.helpers import devices
@@ -23,28 +20,10 @@ from tests.laws.shared_sessions import quietly
 pytestmark = quietly
 
 
-@st.composite
-def sessions(draw, num_actions, name):
-    """Kinds of actions in any order, each with a share and a noise. The simplest session is not the
-    same for two names."""
-    own = Random(name)
-    kinds = draw(st.permutations(own.sample(DECK, len(DECK))))[:num_actions]
-    numbers = st.tuples(st.floats(0.0, 1.0, exclude_max=True), st.floats(-0.3, 0.3))
-    drawn = [draw(numbers) for _ in kinds]
-    return [
-        (kind, (own.random() + share) % 1.0, noise)
-        for kind, (share, noise) in zip(kinds, drawn, strict=True)
-    ]
-
-
-def put_through_some(entry, num_sessions, num_actions):
-    @seed(crc32(entry.name.encode()))
-    @settings(max_examples=num_sessions)
-    @given(sessions(num_actions, entry.name))
-    def laws_hold(actions):
-        put_through(entry, actions, seed=3)
-
-    laws_hold()
+def put_through_some(entry, num_actions):
+    """A session of its own for each entry and length."""
+    name = f"{entry.name}, {num_actions}"
+    put_through(entry, drawn_session(num_actions, crc32(name.encode())), seed=3)
 
 
 def by_name(entries, quick=()):
@@ -60,18 +39,18 @@ def by_name(entries, quick=()):
 
 @by_name(ON_SETS)
 def test_laws_hold_on_a_set(entry):
-    put_through_some(entry, num_sessions=1, num_actions=12)
+    put_through_some(entry, 12)
 
 
 @by_name(ON_BOXES, quick=(*QUICK, "gp_ucb", "certified_bucb"))
 def test_laws_hold_on_a_box(entry):
-    put_through_some(entry, num_sessions=1, num_actions=8)
+    put_through_some(entry, 8)
 
 
 @pytest.mark.slow
 @by_name(ON_SETS + ON_BOXES)
 def test_laws_hold_in_long_sessions(entry):
-    put_through_some(entry, 1, 16 if entry.scenario.is_box else len(DECK))
+    put_through_some(entry, 16 if entry.scenario.is_box else len(DECK))
 
 
 def test_every_method_is_tried_and_all_of_it_happens():
