@@ -17,10 +17,7 @@ from botorch_ext.exceptions import (
     TrialFailedWarning,
     UnknownTrialError,
 )
-from botorch_ext.reports.parameters import columns_of
 from botorch_ext.strategies import RandomSearch
-from botorch_ext.studies.description import describe
-from botorch_ext.studies.plain_events import from_json, to_json
 from tests.studies.commands import rows_of, shown
 
 PARAMETERS = {
@@ -46,12 +43,6 @@ def at_random(**changes):
     return RandomSearch(bx.Space(PARAMETERS | changes, constraints=[LIMIT]), seed=3)
 
 
-def is_settable(params):
-    types = [type(value) for value in params.values()]
-    rounded = round(params["temperature"], 1)
-    return types == [float, float, int, str] and params["temperature"] == rounded
-
-
 # --- params ---------------------------------------------------------------------------------------
 
 
@@ -64,11 +55,12 @@ def test_trials_have_params_and_names_change_no_choice():
     for _ in range(3):
         trial, other = named.ask(), unnamed.ask()
         assert torch.equal(trial.x, other.x)
-        assert is_settable(trial.params) and trial.params == SPACE.params(trial.x) == trial.given
+        assert trial.params == SPACE.params(trial.x) == trial.given
+        assert [type(value) for value in trial.params.values()] == [float, float, int, str]
+        assert trial.params["temperature"] == round(trial.params["temperature"], 1)
         assert other.given is other.x and other.params.keys() == {"x0", "x1", "x2", "x3"}
-        value = result_of(trial.params)
-        named.tell(trial, value)
-        unnamed.tell(other, value)
+        for one, asked in ((named, trial), (unnamed, other)):
+            one.tell(asked, result_of(trial.params))
     assert named.attach(KNOWN, 0.4).params == KNOWN
     assert named.best_params() == SPACE.params(named.best()[0])
 
@@ -92,8 +84,6 @@ def test_an_objective_gets_a_dict_and_failures_say_where():
     ("change", "message"),
     [
         ({"temperature": 81}, "temperature must be a number from 20 to 80 .*, got 81"),
-        ({"temperature": "61"}, "temperature .* got '61'"),
-        ({"catalyst": 0}, "catalyst .* got 0"),
         ({"equivalents": 2.5}, "equivalents .* got 2.5"),
         ({"solvent": "Water"}, "solvent .* got 'Water'"),
         ({"temperature": 60}, r"0\.5 \* equivalents \+ temperature <= 60 must hold"),
@@ -136,34 +126,25 @@ def test_a_study_keeps_its_space(tmp_path):
     ).minimize
 
 
-def _renamed():
-    names = {name.replace("solvent", "medium"): each for name, each in PARAMETERS.items()}
-    return RandomSearch(bx.Space(names, constraints=[LIMIT]), seed=3)
-
-
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("parameters", "message"),
     [
-        (lambda: at_random(temperature=bx.Real(20, 80, unit="K", digits=1)), r"temperature\.unit"),
-        (lambda: at_random(temperature=bx.Real(20, 80, digits=1)), r"temperature\.unit"),
-        (lambda: at_random(temperature=bx.Real(20, 80, unit="°C", digits=2)), r"digits is 1 in"),
-        (lambda: at_random(solvent=bx.Choice(["water", "ethanol", "thf"])), r"values\[2\]"),
-        (lambda: at_random(pressure=bx.Real(1, 2)), "parameters.pressure"),
-        (_renamed, "parameters.solvent"),
-        (
-            lambda: RandomSearch(
-                bx.Space(dict(reversed(PARAMETERS.items())), constraints=[LIMIT]), seed=3
-            ),
-            "domain",
-        ),
-        (lambda: RandomSearch(bx.Space(PARAMETERS), seed=3), "constraints"),
-        (lambda: RandomSearch(SPACE.without_names(), seed=3), "class is 'Space' in the study"),
+        (PARAMETERS | {"temperature": bx.Real(20, 80, unit="K", digits=1)}, r"temperature\.unit"),
+        (PARAMETERS | {"temperature": bx.Real(20, 80, unit="°C", digits=2)}, r"digits is 1 in"),
+        (PARAMETERS | {"solvent": bx.Choice(["water", "ethanol", "thf"])}, r"values\[2\]"),
+        (PARAMETERS | {"pressure": bx.Real(1, 2)}, "parameters.pressure"),
+        (dict(reversed(PARAMETERS.items())), "domain"),
     ],
 )
-def test_another_name_or_unit_is_another_study(tmp_path, make, message):
+def test_another_name_or_unit_is_another_study(tmp_path, parameters, message):
     bx.Study(tmp_path / "yield.db", at_random())
-    with pytest.raises(AnotherStrategyError, match=message):
-        bx.Study(tmp_path / "yield.db", make())
+    for domain, named in (
+        (bx.Space(parameters, constraints=[LIMIT]), message),
+        (bx.Space(PARAMETERS), "constraints"),
+        (SPACE.without_names(), "class is 'Space' in the study"),
+    ):
+        with pytest.raises(AnotherStrategyError, match=named):
+            bx.Study(tmp_path / "yield.db", RandomSearch(domain, seed=3))
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -220,24 +201,16 @@ def test_columns_of_the_library_take_no_name_of_the_user(tmp_path):
     assert attached.params == trial.params
 
 
-def test_the_table_of_a_run(tmp_path):
-    space = bx.Space(trial=bx.Real(5, 6), value=bx.Real(7, 8))
-    strategy = RandomSearch(space, seed=1, context_domain=CONTEXTS)
+def test_the_table_of_a_run():
+    space = bx.Space(trial=bx.Real(5, 6), value=bx.Real(7, 8), context0=bx.Integer(5, 9))
+    strategy = RandomSearch(space, seed=1, context_domain=2)
     given = [[0.1 * j, j % 2] for j in range(4)]
     result = bx.run(strategy, lambda p, z: p["trial"] + z[0], 4, contexts=given, progress=False)
     table = result.to_pandas()
-    assert [*table] == ["trial_", "trial", "value", "load", "day", "value_"]
+    assert [*table] == ["trial_", *space.names, "context0_", "context1", "value_"]
     assert table["trial_"].tolist() == result.ids and table["value_"].tolist() == result.Y.tolist()
-    assert table[["trial", "value"]].to_dict("records") == result.params
-    assert table["load"].tolist() == pytest.approx([0.0, 0.1, 0.2, 0.3])
-    assert table["day"].tolist() == ["mon", "tue"] * 2
-    box = RandomSearch(bx.Box([(0, 1)]), context_domain=2)
-    plain = bx.run(box, lambda x, z: float(z[1]), 2, contexts=[[1.0, 2.0]] * 2, progress=False)
-    assert [*plain.to_pandas()] == ["trial", "x0", "context0", "context1", "value"]
-    assert plain.to_pandas()["context1"].tolist() == [2.0, 2.0]
-    same = RandomSearch(bx.Space(context0=bx.Real(5, 6)), context_domain=1)
-    taken = bx.run(same, lambda p, z: 0.0, 1, contexts=[[1.0]], progress=False).to_pandas()
-    assert taken["context0"].item() >= 5 and taken["context0_"].item() == 1.0
+    assert table[[*space.names]].to_dict("records") == result.params
+    assert table[["context0_", "context1"]].to_numpy().tolist() == given
 
 
 def test_empty_rows_of_a_table_are_left_out(tmp_path):
@@ -253,17 +226,7 @@ def test_empty_rows_of_a_table_are_left_out(tmp_path):
     assert len(study.events) == before
 
 
-@pytest.mark.parametrize(
-    "parameter",
-    [
-        bx.Integer(-2, -1),
-        bx.Real(-1.5, -0.5, step=1.0),
-        bx.Integer(-9, -5, step=4),
-        bx.Real(0.1, 0.3, step=0.2),
-        bx.Real(-0.3, 0.4, digits=1),
-        bx.Integer(0, 1),
-    ],
-)
+@pytest.mark.parametrize("parameter", [bx.Integer(-9, -5, step=4), bx.Real(0.1, 0.3, step=0.2)])
 def test_names_are_shown_for_every_range(tmp_path, capsys, parameter):
     strategy = RandomSearch(bx.Space(dose=parameter, time=bx.Real(0, 1, unit="h")), seed=1)
     study = bx.Study(tmp_path / "lab.db", strategy)
@@ -271,10 +234,3 @@ def test_names_are_shown_for_every_range(tmp_path, capsys, parameter):
     assert "dose" in shown(capsys, "status", tmp_path / "lab.db")
     (row,) = rows_of(shown(capsys, "trials", tmp_path / "lab.db", "--csv"))
     assert {"dose", "time [h]"} <= row.keys() and not {"x0", "x1"} & row.keys()
-
-
-def test_a_parameter_with_one_value_has_no_column():
-    space = bx.Space(dose=bx.Integer(-2, -2), size=bx.Real(1.0, 1.5, step=0.5), time=bx.Real(0, 1))
-    described = from_json(to_json(describe(RandomSearch(space))))
-    assert [column.name for column in columns_of(described, 2, 0).x] == ["size", "time"]
-    assert [column.whole for column in columns_of(described, 2, 0).x] == [False, False]

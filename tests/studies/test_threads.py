@@ -16,7 +16,7 @@ from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies import threads
 from botorch_ext.studies.threads import in_worker_thread, is_small, threads_for
 from tests.objectives import f
-from tests.strategies.sessions import RowsInTurn, box, data, finite, make, plain
+from tests.strategies.sessions import RowsInTurn, box, data, finite, make
 from tests.studies.kept import BOX
 
 
@@ -71,28 +71,6 @@ def test_asks_of_two_strategies_in_two_threads_overlap(kept, tmp_path):
         futures = [pool.submit(ask, name) for name in "ab"]
         assert [future.result() for future in futures] == [(0, 3), (0, 3)]
     assert torch.get_num_threads() == 3
-
-
-def test_two_asks_at_once_do_not_take_each_others_threads():
-    inside, seen = threading.Barrier(2), []
-
-    def ask(number, out):
-        torch.set_num_threads(number)  # of this thread
-        with threads_for(make(finite())):
-            inside.wait(20)
-            seen.append(torch.get_num_threads())
-            inside.wait(20)
-            if out:
-                inside.wait(20)  # the other one has ended
-                seen.append(torch.get_num_threads())
-        if not out:
-            inside.wait(20)
-        return torch.get_num_threads()
-
-    with ThreadPoolExecutor(2) as pool:
-        futures = [pool.submit(ask, 2, True), pool.submit(ask, 3, False)]
-        assert [future.result() for future in futures] == [2, 3]
-    assert seen == [1, 1, 1]
 
 
 def test_a_thread_that_begins_beside_an_ask_has_the_usual_threads():
@@ -169,16 +147,6 @@ def test_what_is_small():
     zeros = many.points.new_zeros(21)
     assert is_small(RowsInTurn(many, initial=(many.points[:20], zeros[:20])))
     assert not is_small(RowsInTurn(many, initial=(many.points[:21], zeros)))
-
-
-def test_the_questions_are_those_of_asks_with_one_thread():
-    by_hand, strategy = make(finite(), num_initial=3), make(finite(), num_initial=3)
-    run(strategy, f, 6, progress=False)
-    torch.set_num_threads(1)
-    for _ in range(6):
-        trial = by_hand.ask()
-        by_hand.tell(trial.id, f(trial.x))
-    assert [plain(e) for e in strategy.events] == [plain(e) for e in by_hand.events]
 
 
 # --- forks ----------------------------------------------------------------------------------------
