@@ -149,15 +149,15 @@ def test_a_long_wait_is_said(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> 
         pass
 
 
-def hold(make: Any, place: Any, pipe: Any) -> None:
-    with lock_of(make(place)):
-        pipe.send("held")
-        time.sleep(60)
-
-
 def excludes_and_ends_with_its_process(make: Any, place: Any, storage: Any) -> None:
     ours, theirs = CONTEXT.Pipe()
-    child = CONTEXT.Process(target=hold, args=(make, place, theirs), daemon=True)
+
+    def hold() -> None:
+        with lock_of(make(place)):
+            theirs.send("held")
+            time.sleep(60)
+
+    child = CONTEXT.Process(target=hold, daemon=True)
     child.start()
     assert ours.poll(30) and ours.recv() == "held"
     taken, thread = takes(lock_of(storage))
