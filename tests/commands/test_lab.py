@@ -12,11 +12,7 @@ from botorch_ext.exceptions import TableError, TableWarning
 pd = pytest.importorskip("pandas")
 
 
-IN_PYTHON, IN_COMMANDS = (
-    (Path(__file__).parent / "lab_contract.txt")
-    .read_text(encoding="utf-8")
-    .split("\n\nbotorch-ext")
-)
+CONTRACT = (Path(__file__).parent / "lab_contract.txt").read_text(encoding="utf-8")
 
 
 def yield_of(temperature, catalyst, equivalents, solvent):
@@ -45,7 +41,7 @@ def test_the_contract(tmp_path, monkeypatch):
     pandas_frame = pd.DataFrame([row | {"yield": yield_of(**row)} for row in OLD])
     names = {"pandas_frame": pandas_frame}
     with pytest.warns(TableWarning, match="row 6: temperature .* from 20 to 80 .*, got 81.0"):
-        exec(IN_PYTHON, names)
+        exec(CONTRACT.partition("\n\nbotorch-ext")[0], names)
     space, study, trials = (names[name] for name in ("space", "study", "trials"))
     assert list(trials[0].params) == ["temperature", "catalyst", "equivalents", "solvent"]
     assert all(space.contains(trial.params) for trial in trials)
@@ -125,27 +121,6 @@ def as_libre_office_saves(text, filled):
         row[1:3] = (f"{float(cell):.15g}".replace(".", ",") for cell in row[1:3])
     lines = [";".join([*cells, ""]) for cells in (head, *reversed(rows), [""] * len(head))]
     return "\r\n".join([*lines, ""]).encode("cp1252")
-
-
-@pytest.mark.slow
-def test_the_commands_of_the_contract(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "space.toml").write_text(SPACE, encoding="utf-8")
-    assert main(["new", "yield.db", "space.toml", "--objective", "yield", "--unit", "%"]) == 0
-    lines = f"botorch-ext{IN_COMMANDS}".replace(" · ", "\n").splitlines()
-    commands = [line.partition("#")[0].split()[1:] for line in lines if "yield.db" in line]
-    assert [each[0] for each in commands] == ["ask", "tell", "correct", "abandon", "predict"]
-    for command in commands:
-        if command[0] == "tell":
-            sheet = tmp_path / "to_do.csv"
-            filled = re.sub(r",\r?\n", ",7.5\n", sheet.read_text(encoding="utf-8"))
-            sheet.write_text(filled, encoding="utf-8")
-            (tmp_path / "points.csv").write_text(filled, encoding="utf-8")
-            assert main(["ask", "yield.db"]) == 0
-        assert main(command) == 0, capsys.readouterr().err
-    study = bx.Study("yield.db")
-    assert study.strategy.history.values == {0: 7.5, 1: 7.5, 2: 7.5, 3: 7.1}
-    assert study.strategy.history.failed == {4}
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import botorch_ext as bx
-from botorch_ext.reports.words import duration, in_words
+from botorch_ext.reports.words import duration
 from botorch_ext.studies import databases, journal
 from tests.studies.commands import rows_of, shown, week
 from tests.studies.kept import at_random, gp_bucb
@@ -109,17 +109,11 @@ def test_csv_goes_to_a_file(path, clock, capsys, tmp_path):
     assert (tmp_path / "lab.csv").read_bytes() == text.encode("utf-8-sig")
 
 
-def test_words():
+def test_durations_in_words():
     assert [duration(s) for s in (-1, 0.5, 61, 119, 120, 7199, 7200, 172_799, 172_800)] == [
         *("less than 1 s", "less than 1 s", "61 s", "119 s", "2 min", "119 min", "2 h", "47 h"),
         "2 days",
     ]
-    width = {"class": "Scaled", "width": {"class": "Constant", "value": 2.0}, "none": None}
-    assert in_words(width) == "Scaled(width=Constant(value=2))"
-    assert in_words({"dtype": "torch.float64", "values": [[0.1, 1e-9]]}) == "[[0.1, 1e-09]]"
-    assert in_words({"dtype": "d", "shape": [900, 2], "sha256": "f"}) == "[900, 2] numbers"
-    assert in_words([[1], [2], [3], [4], [5], [6], [7]]).endswith("[6], ... 7 in all]")
-    assert in_words("\x1b[2J\u202e") == r"\x1b[2J\u202e"
 
 
 def test_text_of_others_computes_and_steers_nothing(path, capsys):

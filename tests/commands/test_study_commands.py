@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import botorch_ext as bx
-from botorch_ext.command_line import main
 from botorch_ext.strategies import RandomSearch
 from tests.helpers import rbf
 from tests.studies.commands import refused, rows_of, shown
@@ -124,20 +123,6 @@ def test_values_on_the_line_are_written_as_people_write_them(capsys, typed, valu
     study.tell(study.ask(), 1.0)
     assert shown(capsys, "correct", "lab.db", "0", typed) == f"corrected trial 0 to {value}\n"
     assert study.strategy.history.values == {0: value}
-
-
-@pytest.mark.parametrize(
-    ("text", "models"),
-    [
-        ('method = "gp_bucb"\narguments = { kernel = "Fitted", width = 2.0 }\n', bx.Fitted()),
-        ('method = "credible_ucb"\narguments = { models = "Particles" }\n', bx.Particles()),
-    ],
-)
-def test_a_study_of_a_method_with_models(folder, capsys, text, models):
-    (folder / "space.toml").write_text(text + TIME, encoding="utf-8")
-    shown(capsys, "new", "lab.db", "space.toml")
-    assert shown(capsys, "ask", "lab.db").startswith("trial,time [s],value")
-    assert models in bx.Study("lab.db").strategy.arguments.given.values()
 
 
 def test_conditions_stand_in_the_file(folder, capsys):
@@ -267,11 +252,3 @@ def test_the_entries_of_the_page(folder, capsys):
     kinds = [type(strategy.domain.parameters[name]).__name__ for name in ("size", "solvent")]
     assert kinds == ["Ordered", "Choice"]
     assert len(strategy.domain.parameters["solvent"].descriptors) == 3
-
-
-@pytest.mark.parametrize("command", ["new", "ask", "tell", "attach", "predict", "recommended"])
-def test_every_command_explains_itself(capsys, command):
-    with pytest.raises(SystemExit, match="0"):
-        main([command, "--help"])
-    said = capsys.readouterr().out
-    assert "where the study is" in said
