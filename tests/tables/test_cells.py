@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 import botorch_ext as bx
 from botorch_ext.exceptions import TableError
-from botorch_ext.studies.cell_values import CellValues, last_place, trial_id
+from botorch_ext.studies.cell_values import CellValues
 from botorch_ext.studies.csv_sheets import Sheet, written
 
-POINTS, COMMAS = CellValues(False, False, False), CellValues(True, False, False)
+COMMAS = CellValues(True, False, False)
 
 
 def read(tmp_path, content):
@@ -144,27 +144,3 @@ def test_what_may_be_a_thousand_is_refused_unless_the_sheet_decides(tmp_path, co
     else:
         with pytest.raises(ValueError, match=re.escape(number)):
             how.number(sheet.rows[0].cells[0])
-
-
-def test_choices_are_texts_numbers_and_truth_values():
-    mixed, switch = bx.Choice(["water", 5, 2.5, True, "-x", " b "]), bx.Choice([True, False])
-    for text, value in (("water", "water"), ("5,0", 5), ("2,5", 2.5), ("True", True), ("b", " b ")):
-        found = COMMAS.value(text, mixed)
-        assert found == value and type(found) is type(value)
-    assert COMMAS.value("'-x", mixed) == COMMAS.value("-x", mixed) == "-x"
-    assert COMMAS.value("oil", mixed) == "oil"  # the space refuses it
-    assert POINTS.value("TRUE", switch) is True and POINTS.value("false", switch) is False
-    assert POINTS.value("1", switch) == "1"
-    assert POINTS.value("TRUE", bx.Choice(["TRUE", True])) == "TRUE"
-
-
-def test_the_last_place_of_a_number_and_ids():
-    for text, size in (
-        ("3.25", 0.01),
-        ("3,2", 0.1),
-        ("40", 1.0),
-        ("2.5e-2", 1e-3),
-        ("1e\u22125", 1e-5),
-    ):
-        assert last_place(text) == pytest.approx(size)
-    assert [trial_id(each) for each in (4, 4.0, "4", "4,0", "4.5", "NB-4")] == [4] * 4 + [None] * 2

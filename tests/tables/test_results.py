@@ -9,7 +9,6 @@ from torch.testing import assert_close
 import botorch_ext as bx
 from botorch_ext.command_line import main
 from botorch_ext.exceptions import (
-    AnotherStrategyError,
     OutsideDomainWarning,
     TableError,
     TableWarning,
@@ -75,15 +74,6 @@ def test_a_column_in_another_unit_is_refused_and_kept_where_one_says_so(folder, 
     assert "attached 2 trials" in shown(
         capsys, "attach", "lab.db", "old.csv", "--outside", "--repeat"
     )
-
-
-def test_the_hint_is_for_columns_beyond_their_ends_in_every_row():
-    one_each = [ROWS[0] | {"temperature": 300.0}, ROWS[1] | {"equivalents": 9}]
-    between = [row | {"temperature": row["temperature"] + 0.05} for row in ROWS]
-    for place, rows in (("a.db", one_each), ("b.db", between)):
-        with pytest.raises(TableError, match="every row lies outside") as raised:
-            begun(place).attach(rows)
-        assert "°C?" not in str(raised.value)
 
 
 def test_rows_outside_are_named_kept_and_never_the_best():
@@ -174,25 +164,6 @@ def test_frames_of_pandas_with_what_is_missing():
     assert len(study.attach(frame.astype({"solvent": "category", "equivalents": "int8"}))) == 2
 
 
-def test_names_of_the_objective(tmp_path):
-    study = begun()
-    assert (
-        (study.objective, study.unit)
-        == ("yield", "%")
-        == (
-            bx.Study("lab.db").objective,
-            bx.Study("lab.db").unit,
-        )
-    )
-    for other in ({"objective": "cost", "unit": "%"}, {"objective": "yield", "unit": "g"}):
-        with pytest.raises(AnotherStrategyError, match=r"(objective|unit) is"):
-            bx.Study("lab.db", RandomSearch(SPACE, seed=3), **other)
-    for name in ("", " ", 5, "temperature", "trial", "\ud800"):
-        with pytest.raises(ValueError, match="objective"):
-            bx.Study("new.db", RandomSearch(SPACE), objective=name)
-    assert not (tmp_path / "new.db").exists()
-
-
 # --- results that are there -----------------------------------------------------------------------
 
 
@@ -235,48 +206,6 @@ def test_values_in_a_sheet_from_before_or_after_a_correction_are_known(folder, c
             assert said == "told 1 trial: 1\ntold before: 1 trial: 0\n"
     assert study.strategy.history.values == {0: -13.0, 1: -9.0}
     assert study.to_pandas()["value"].tolist() == [13.0, 9.0]
-
-
-# --- digits that a spreadsheet shows --------------------------------------------------------------
-
-ASKED = {"temperature": 48.5, "catalyst": 0.00321, "amount": 412.7, "equivalents": 3}
-SHOWN = [
-    *(("catalyst", text, True) for text in ("3.2E-03", "0.00321", "0.0032")),
-    *(("catalyst", text, False) for text in ("0.004", "0.01", "0.1", "", "0.0", "0")),
-    *(("temperature", text, True) for text in ("48.50", "48.5", "49", "48")),
-    *(("temperature", text, False) for text in ("48.6", "50", "47", "48.60")),
-    *(("amount", text, True) for text in ("413", "4.1E+02", "412.7", "412.70")),
-    *(("amount", text, False) for text in ("4E+02", "412.6", "430")),
-    *(("equivalents", text, True) for text in ("3", "3.0")),
-    *(("equivalents", text, False) for text in ("4", "", "2")),
-]
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    space = bx.Space(
-        temperature=bx.Real(20, 80, digits=1),
-        catalyst=bx.Real(1e-4, 1e-1, log=True),
-        amount=bx.Real(0, 1000),
-        equivalents=bx.Integer(1, 5),
-    )
-    return begun(tmp_path_factory.mktemp("asked") / "lab.db", space)
-
-
-@pytest.mark.parametrize(("name", "text", "is_taken"), SHOWN)
-def test_a_sheet_shows_rounded_settings(name, text, is_taken, study, folder, capsys):
-    space = study.strategy.domain
-    trial = study.ask(actions=space.point(ASKED)[None])
-    assert trial.params == ASKED
-    cells = {**{key: str(value) for key, value in ASKED.items()}, name: text}
-    sheet = f"trial,{','.join(cells)},yield\n{trial.id},{','.join(cells.values())},5\n"
-    (folder / "sheet.csv").write_text(sheet, encoding="utf-8")
-    place = study._journal.database.name
-    if is_taken:
-        assert shown(capsys, "tell", place, "sheet.csv") == f"told 1 trial: {trial.id}\n"
-    else:
-        said = refused(capsys, "tell", place, "sheet.csv")
-        assert f"line 2: {name} is" in said and f"asked was {ASKED[name]}" in said
 
 
 # --- points of a table ----------------------------------------------------------------------------
