@@ -10,7 +10,6 @@ import sqlite3
 import sys
 import tempfile
 import traceback
-import warnings
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -28,13 +27,10 @@ from botorch_ext.exceptions import (
     StudyError,
     UnreachableStudyError,
     UnwritableStudyError,
-    VersionWarning,
 )
 from botorch_ext.studies import databases, sqlite_files
-from botorch_ext.studies.event_lines import from_text
-from botorch_ext.studies.journal import MADE_BEFORE
 from tests.helpers import without_package
-from tests.studies.kept import BOX, answer_of_a_fork, at_random
+from tests.studies.kept import answer_of_a_fork, at_random
 
 NOBODY = 65534
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
@@ -158,15 +154,6 @@ def test_a_file_that_was_cut_to_nothing(path, is_old):
     assert bx.Study(path, at_random()).ask().id == 0
 
 
-def test_a_text_that_is_too_long_is_not_read(path, monkeypatch):
-    filled(path)
-    monkeypatch.setattr(sqlite_files, "_LONGEST_TEXT", 10_000)
-    assert bx.Study(path, at_random()).pending == []
-    execute(path, f"UPDATE {EVENTS} SET body = '{'x' * 20_000}' WHERE number = 1")
-    with pytest.raises(BrokenStudyError, match="too big"):
-        bx.Study(path, at_random())
-
-
 @pytest.mark.parametrize(
     "content", [b"x,y\n1,2\n" * 500, bytes(range(256)) * 40, b"SQLite format 3\0" + b"\1" * 4000]
 )
@@ -182,29 +169,6 @@ def test_a_file_of_something_else_is_left_as_it_is(path, content):
     assert path.read_bytes() == before and not Path(f"{path}-wal").exists()
 
 
-def test_files_of_other_versions_of_sqlite_and_sqlalchemy_open(path):
-    filled(path)
-    with closing(sqlite3.connect(path)) as connection:
-        texts = [text for (text,) in connection.execute("SELECT sql FROM sqlite_schema") if text]
-    # So that another version of SQLAlchemy, which may write tables otherwise, locks nobody out.
-    known = ["".join(text.split()) for text in MADE_BEFORE]
-    assert len(texts) == 2 and all("".join(text.split()) in known for text in texts)
-    execute(path, "ANALYZE")
-    assert bx.Study(path, at_random()).pending == []
-
-
-def test_a_study_of_schema_1_is_read(path):
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript((Path(__file__).parent / "schema_1.sql").read_text())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", VersionWarning)
-        study = bx.Study(path, at_random(3), name="kept")
-    assert study.minimize and study.pending == [1]
-    history = study.strategy.history
-    assert history.values == {0: -0.1, 3: -1 / 3} and history.failed == {2}
-    assert study.ask().id == 4
-
-
 def test_a_class_that_a_file_names_is_not_imported(path):
     filled(path)
     execute(path, f"UPDATE {STUDIES} SET description = replace(description, 'Random', 'this.R')")
@@ -215,27 +179,6 @@ def test_a_class_that_a_file_names_is_not_imported(path):
 
 
 # --- texts of events ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[1]",
-        "[" * 100_000,
-        '{"event":"told","id":0}',
-        '{"event":"told","id":"0","value":1.0}',
-        '{"event":"told","id":0,"value":NaN}',
-        '{"event":"told","id":0,"value":1.0,"more":2}',
-        '{"event":"os.system","id":0}',
-        '{"event":"asked","id":0,"x":[[1.0],[1.0,2.0]],"context":null,"info":{}}',
-        '{"event":"asked","id":0,"x":[1.0],"context":3,"info":{}}',
-        '{"event":"asked","id":0,"x":[1.0],"context":null,"info":[]}',
-    ],
-)
-def test_text_that_is_no_event(text):
-    with pytest.raises(BrokenStudyError, match="cannot be read"):
-        from_text(text, BOX.like, 1.0)
 
 
 # --- places ---------------------------------------------------------------------------------------

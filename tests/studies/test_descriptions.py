@@ -5,12 +5,9 @@ import functools
 import json
 import logging
 import shutil
-import sqlite3
 import warnings
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
-from unittest.mock import patch
 
 import gpytorch
 import numpy as np
@@ -18,8 +15,6 @@ import pandas as pd
 import pytest
 import torch
 from gpytorch.kernels import PeriodicKernel, RBFKernel
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import botorch_ext as bx
 from botorch_ext import algorithms
@@ -35,13 +30,10 @@ from botorch_ext.exceptions import (
     WaitingForObservations,
 )
 from botorch_ext.strategies import RandomSearch
-from botorch_ext.studies import event_lines
-from botorch_ext.studies.described_spaces import described_space
 from botorch_ext.studies.described_strategies import described_strategy
-from botorch_ext.studies.description import describe, differences, require_same, versions
-from botorch_ext.studies.plain_events import PlainRecord, from_json, to_json
+from botorch_ext.studies.description import describe, require_same
+from botorch_ext.studies.plain_events import from_json, to_json
 from botorch_ext.studies.translations import TRANSLATIONS, Dropped
-from tests.domains.drawn_spaces import a_space
 from tests.helpers import matern, rbf
 from tests.studies.kept import BOX, gp_bucb, kernel
 from tests.studies.kept_methods import (
@@ -121,8 +113,6 @@ def test_a_study_on_sets_with_other_last_digits_goes_on(tmp_path):
 
 
 ROWS = {
-    "list": np.ndarray.tolist,
-    "tuple": lambda numbers: tuple(numbers.tolist()),
     "list of arrays": list,
     "float32 array": lambda numbers: numbers.astype(np.float32),
     "reversed array": lambda numbers: numbers[::-1].copy()[::-1],
@@ -155,13 +145,6 @@ def test_the_same_numbers_are_the_same_study_whatever_holds_them(container, num)
     opens(kept(bare), given)
     for different in (made(rows(X), column(others)), made(rows(moved), column(Y))):
         refuses(kept(bare), different, "initial")
-
-
-def test_seeds_are_compared_to_their_last_digit_and_flags_are_no_numbers():
-    refuses(kept(RandomSearch(BOX, seed=10**12)), RandomSearch(BOX, seed=10**12 + 1), "seed is")
-    assert [*differences({"inflate": True}, {"inflate": 1})] == [
-        "inflate is True in the study, got 1"
-    ]
 
 
 def times(X, a):
@@ -310,18 +293,6 @@ def test_renamed_arguments_and_classes_are_one_line_each(format, monkeypatch):
     opens(kept(before(), format), in_the_library(Before, "Factor")())
 
 
-def test_renamed_functions_are_one_line_each(monkeypatch):
-    now = algorithms.gp_ucb(BOX, kernel(), **LAMBDA, **NUMBERS)
-    described = kept(now)
-    described["strategy"]["<call>"]["function"] = "old_ucb"
-    described["strategy"]["class"] = "Old"
-    described["strategy"]["<call>"]["bound"] = described["strategy"]["<call>"].pop("rkhs_bound")
-    refuses(described, now, "class is 'Old'")
-    monkeypatch.setitem(TRANSLATIONS, "old_ucb", "gp_ucb")
-    monkeypatch.setitem(TRANSLATIONS, "old_ucb.bound", "rkhs_bound")
-    opens(described, now)
-
-
 @pytest.mark.parametrize("of", ["class", "function"])
 def test_a_default_may_change_and_what_was_given_stays_what_it_is(of):
     def version(default):
@@ -361,15 +332,6 @@ def test_descriptions_of_strangers_are_refused_by_name(change, error, message):
         require_same(kept(strategy) | change, describe(strategy), "study 'it'")
 
 
-@pytest.mark.parametrize("mark", ["<call>", "<default>", "<given>", "<float64>", "<code>"])
-@pytest.mark.parametrize("value", [None, "text", ["a", [1]], {"function": ["gp_ucb"]}])
-def test_marks_of_strangers_open_nothing(mark, value):
-    described = kept(algorithms.gp_ucb(BOX, kernel(), **LAMBDA, **NUMBERS))
-    described["strategy"][mark] = value
-    first = algorithms.gp_ucb(BOX, kernel(), **LAMBDA, seed=1, **NUMBERS)
-    refuses(described, first, "seed is 0 in the study, got 1")
-
-
 MIXED = bx.Box([(0, 1), (2, 5)], integer=[1])
 SPACE = bx.Space(
     time=bx.Real(1, 9, log=True, unit="s"),
@@ -383,7 +345,6 @@ MADE = {
     "many data": lambda: algorithms.gp_ucb(
         MIXED, rbf(1.0), **LAMBDA, width=2.0, initial=DATA, num_initial=2
     ),
-    "fitted": lambda: algorithms.gp_bucb(SPACE, bx.Fitted(), width=2.0, num_initial=4),
     "width": lambda: algorithms.gp_bucb(
         *(bx.Box([(0, 1), (2, 5)]), matern(0.3, 2.0, nu=1.5)),
         **LAMBDA,
@@ -443,22 +404,6 @@ def test_another_argument_is_never_made_up():
     for wrong in (described, {}, {"strategy": "x"}, {"strategy": {"class": "Strategy"}}):
         with pytest.raises(StudyError, match="study 'a'"):
             described_strategy(wrong, "study 'a'")
-
-
-@settings(max_examples=10)
-@given(st.integers(0, 10_000), st.sampled_from([torch.float64, torch.float32]))
-def test_a_space_is_made_again_from_its_description(seed, dtype):
-    space = a_space(seed, dtype)
-    described = kept(RandomSearch(space))["strategy"]["domain"]
-    again = described_space(described)
-    assert described == kept(RandomSearch(again))["strategy"]["domain"]
-    X = space.sample(9, 2)
-    assert torch.equal(again.sample(9, 2), X)
-    assert [again.params(x) for x in X] == [space.params(x) for x in X]
-    for key in ("order", "parameters", "bounds"):
-        broken = {name: part for name, part in described.items() if name != key}
-        with pytest.raises(BrokenStudyError, match="the space of a study cannot be read"):
-            described_space(broken)
 
 
 def test_a_large_space_that_the_command_line_began_is_asked(tmp_path, capsys):
@@ -534,17 +479,3 @@ def test_what_was_asked_stands_where_decisions_are_others(name, tmp_path, monkey
     later.tell(trial, 0.25)
     monkeypatch.undo()
     assert seen(bx.Study(path, made.pop())) == seen(later)
-
-
-def test_events_say_by_which_version_they_were_written(tmp_path):
-    path = tmp_path / "study.db"
-    study = bx.Study(path, RandomSearch(BOX))
-    study.ask()
-    for version in ("99.1", None):
-        with patch.object(event_lines, "versions", return_value={"botorch-ext": version}):
-            (study.correct if version is None else study.tell)(0, 1.0)
-    with closing(sqlite3.connect(path)) as connection:
-        bodies = [body for (body,) in connection.execute("SELECT body FROM botorch_ext_events")]
-    found = [PlainRecord.read(body).version for body in bodies]
-    assert found == [versions()["botorch-ext"], "99.1", None]
-    assert seen(bx.Study(path, RandomSearch(BOX))) == seen(study)

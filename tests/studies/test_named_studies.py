@@ -13,12 +13,10 @@ from botorch_ext.exceptions import (
     AnotherStrategyError,
     ObjectiveError,
     OutsideDomainError,
-    TableError,
     TrialFailedWarning,
     UnknownTrialError,
 )
 from botorch_ext.strategies import RandomSearch
-from tests.studies.commands import rows_of, shown
 
 PARAMETERS = {
     "temperature": bx.Real(20, 80, unit="°C", digits=1),
@@ -78,27 +76,6 @@ def test_an_objective_gets_a_dict_and_failures_say_where():
         bx.run(at_random(), fail, 1, progress=False)
     with pytest.raises(ObjectiveError, match="objective must be a function of a point"):
         bx.run(at_random(), lambda temperature, catalyst, **rest: 0.0, 1, progress=False)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"temperature": 81}, "temperature must be a number from 20 to 80 .*, got 81"),
-        ({"equivalents": 2.5}, "equivalents .* got 2.5"),
-        ({"solvent": "Water"}, "solvent .* got 'Water'"),
-        ({"temperature": 60}, r"0\.5 \* equivalents \+ temperature <= 60 must hold"),
-        ({"temperatur": 60}, "did you mean 'temperature'"),
-    ],
-)
-def test_what_cannot_be_is_refused_by_name(tmp_path, change, message):
-    study = bx.Study(tmp_path / "lab.db", RandomSearch(SPACE, seed=0))
-    with pytest.raises(ValueError, match=message):
-        study.attach(KNOWN | change, 1.0)
-    with pytest.raises(ValueError, match=message):
-        RandomSearch(SPACE, initial=([KNOWN, KNOWN | change], [1.0, 2.0]))
-    with pytest.raises(ValueError, match="solvent"):
-        study.attach({name: KNOWN[name] for name in KNOWN if name != "solvent"}, 1.0)
-    assert study.events == ()
 
 
 # --- what is kept ---------------------------------------------------------------------------------
@@ -199,38 +176,3 @@ def test_columns_of_the_library_take_no_name_of_the_user(tmp_path):
         other = bx.Study(tmp_path / "other.db", strategy, objective="std")
         (attached,) = other.attach(table)
     assert attached.params == trial.params
-
-
-def test_the_table_of_a_run():
-    space = bx.Space(trial=bx.Real(5, 6), value=bx.Real(7, 8), context0=bx.Integer(5, 9))
-    strategy = RandomSearch(space, seed=1, context_domain=2)
-    given = [[0.1 * j, j % 2] for j in range(4)]
-    result = bx.run(strategy, lambda p, z: p["trial"] + z[0], 4, contexts=given, progress=False)
-    table = result.to_pandas()
-    assert [*table] == ["trial_", *space.names, "context0_", "context1", "value_"]
-    assert table["trial_"].tolist() == result.ids and table["value_"].tolist() == result.Y.tolist()
-    assert table[[*space.names]].to_dict("records") == result.params
-    assert table[["context0_", "context1"]].to_numpy().tolist() == given
-
-
-def test_empty_rows_of_a_table_are_left_out(tmp_path):
-    study = bx.Study(tmp_path / "lab.db", RandomSearch(bx.Space(a=bx.Real(0, 1)), seed=1))
-    frame = pd.DataFrame({"a": [0.25, None, 0.5], "value": [1.0, float("nan"), 2.0]})
-    assert [trial.params["a"] for trial in study.attach(frame)] == [0.25, 0.5]
-    rows = [{}, {"a": 0.75, "value": 3.0}, {"a": None, "value": " "}]
-    assert [trial.params["a"] for trial in study.attach(rows)] == [0.75]
-    before = len(study.events)
-    for wrong in ([{}, {"a": None}], [{"a": 0.1, "value": 1.0}, {"a": 0.2}], frame.iloc[1:2]):
-        with pytest.raises(TableError):
-            study.attach(wrong)
-    assert len(study.events) == before
-
-
-@pytest.mark.parametrize("parameter", [bx.Integer(-9, -5, step=4), bx.Real(0.1, 0.3, step=0.2)])
-def test_names_are_shown_for_every_range(tmp_path, capsys, parameter):
-    strategy = RandomSearch(bx.Space(dose=parameter, time=bx.Real(0, 1, unit="h")), seed=1)
-    study = bx.Study(tmp_path / "lab.db", strategy)
-    study.tell(study.ask(), 1.0)
-    assert "dose" in shown(capsys, "status", tmp_path / "lab.db")
-    (row,) = rows_of(shown(capsys, "trials", tmp_path / "lab.db", "--csv"))
-    assert {"dose", "time [h]"} <= row.keys() and not {"x0", "x1"} & row.keys()

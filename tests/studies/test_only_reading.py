@@ -13,9 +13,8 @@ import pytest
 import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.command_line import main
-from botorch_ext.exceptions import StudyError
 from botorch_ext.reports import overview
-from botorch_ext.studies import databases, journal
+from botorch_ext.studies import databases
 from tests.studies.commands import COMMANDS, rows_of, shown, week
 from tests.studies.kept import at_random, gp_bucb
 from tests.studies.test_damaged_studies import NOBODY
@@ -117,40 +116,6 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(path, clock, monkeyp
     found = overview.read_overview(path)
     assert len(calls) == 2 and [len(pair[0].pending) for pair in calls] == [1, 0]
     assert found is calls[1][0]
-
-
-def _described(path, description):
-    """A study of random search with another description, as somebody may write one on purpose."""
-    study = bx.Study(path, at_random())
-    study.tell(study.ask(), 0.5)
-    with study._journal.reading() as connection:
-        found = study._journal.since(connection, study._journal.start)[0]
-    new = journal.Journal.begin(databases.Database(path), "other", False, description)
-    with new.writing() as connection:
-        new.append(connection, new.start, [entry.body for entry in found])
-
-
-def test_what_is_only_read_cannot_be_written(path):
-    bx.Study(path, at_random())
-    only_read = databases.Database(path, read_only=True)
-    with pytest.raises(StudyError), only_read.writing() as connection:
-        connection.exec_driver_sql("DELETE FROM botorch_ext_studies")
-    assert journal.Journal.names(only_read) == ["study"]
-
-
-ODD = [{}, {"strategy": None}, {"strategy": {}}, {"strategy": [1], "versions": 3}]
-ODD += [{"strategy": {"class": "os.system", "command": "touch /tmp/it", "f": {"class": 1}}}]
-
-
-@pytest.mark.usefixtures("empty_pictures")
-@pytest.mark.parametrize("description", ODD)
-def test_no_strategy_is_made(path, capsys, tmp_path, description):
-    _described(path, description)
-    text = shown(capsys, "status", path, "--name", "other")
-    page = tmp_path / "lab.html"
-    assert main(["report", str(path), "--name", "other", "-o", str(page)]) == 0
-    if description is ODD[-1]:
-        assert "os.system" in text and "touch /tmp/it" in page.read_text()
 
 
 @pytest.mark.slow

@@ -256,11 +256,6 @@ def test_contexts_belong_to_the_number_of_the_trial():
     assert result.contexts.flatten().tolist() == [12.5, 11.5, 13.5, *HOURS[3:5, 0].tolist()]
 
 
-@pytest.mark.parametrize("kind", [torch.Tensor.tolist, torch.Tensor.numpy])
-def test_contexts_may_be_lists_or_arrays(kind):
-    assert torch.equal(quiet(contextual(), g, 2, contexts=kind(HOURS)).contexts, HOURS[:2])
-
-
 @pytest.mark.parametrize("threads", [None, 5])
 @pytest.mark.parametrize("source", [None, *SOURCES])
 def test_a_strategy_that_waits_is_asked_again_and_misses_no_context(source, threads):
@@ -308,14 +303,6 @@ def test_streams_that_do_not_fit_are_refused_before_anything_is_asked(options, m
 
 
 # --- failures -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_a_value_that_is_not_finite_is_a_failure(value):
-    values = iter([0.1, value, 0.2])
-    with pytest.warns(TrialFailedWarning, match=f"finite value, got {value}"):
-        result = quiet(make(finite()), lambda x: next(values), 3)
-    assert result.ids == [0, 2] and [failure.id for failure in result.failures] == [1]
 
 
 @pytest.mark.parametrize("returned", [None, "0.5", torch.zeros(2), [1.0], 1j], ids=repr)
@@ -401,21 +388,6 @@ def test_failures_of_different_kinds_at_first_are_not_taken_for_one_and_none_nev
     assert (len(result.failures), len(result.ids)) == (9, 3)
     result = quiet(RowsInTurn(finite()), Broken(), 12, max_consecutive_failures=None)
     assert len(result.failures) == 12
-
-
-def test_a_region_that_fails_does_not_eat_the_run():
-    def fails_on_the_right(x):
-        if x[0] > 0.5:
-            raise RuntimeError("no yeast grew")
-        return float(torch.sin(5 * x[0]) + x[1] * (1 - x[1]))
-
-    points = bx.FiniteSet(bx.Box([(0, 1), (0, 1)]).sample(200, seed=1))
-    strategy = bx.algorithms.gp_bucb(points, rbf(0.4), noise_variance=0.01, width=2.0)
-    with pytest.warns(TrialFailedWarning):
-        result = quiet(strategy, fails_on_the_right, 20)
-    failed = torch.stack([failure.x for failure in result.failures])
-    assert len(result.ids) > 10 and len(failed.unique(dim=0)) == len(failed)
-    assert result.best_value > 1.1  # at most sin(5 * 0.314) + 0.25 = 1.25
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, OSError("no clock")], ids=repr)
@@ -613,22 +585,6 @@ def test_it_finds_the_top_from_bounds_alone():
     assert len(result.X) == 12
 
 
-def test_a_cost_is_the_mirrored_study_and_initial_data_count():
-    points = bx.FiniteSet(bx.Box(BOUNDS).sample(60, 0))
-    X = points.points[:5]
-    up = torch.tensor([hill(x) for x in X], dtype=torch.float64)
-    numbers = {"num_initial": 2, "seed": 3}
-    ours = optimize(hill, points, 4, initial=(X, up), **numbers)
-    mirrored = optimize(depth, points, 4, initial=(X, -up), minimize=True, **numbers)
-    assert torch.equal(ours.X, mirrored.X) and torch.equal(ours.Y, -mirrored.Y)
-    assert torch.equal(ours.recommended_x, mirrored.recommended_x)
-    assert ours.recommended_mean == -mirrored.recommended_mean
-    assert ours.best_value == -mirrored.best_value == max(*up.tolist(), *ours.Y.tolist())
-    assert points.contains(ours.recommended_x).all()
-    ended = optimize(depth, points, 4, initial=(X, -up - 9), minimize=True, target=-12.0)
-    assert (ended.ids, ended.stopped_by) == ([], "target") and ended.best_value < -12.0
-
-
 @pytest.mark.parametrize("kept", [False, True])
 def test_it_goes_on_from_a_strategy_and_from_a_study(kept, tmp_path):
     points = bx.FiniteSet(bx.Box(BOUNDS).sample(60, 0))
@@ -656,8 +612,5 @@ def test_what_is_recommended_of_nothing_and_of_a_strategy_that_recommends_nothin
     result = optimize(cost, strategy, 4, minimize=True)
     assert torch.equal(result.recommended_x, strategy.best()[0])
     assert result.recommended_mean == -strategy.best()[1]
-    for wrong in ([[0.0, 20.0], [20.0, 20.0]], "unit cube", [(0, 1, 2)]):
-        with pytest.raises(ValueError, match="domain"):
-            optimize(hill, wrong, 3)
     with pytest.raises(ValueError, match="domain"):
         optimize(hill, contextual(), 3)

@@ -9,7 +9,6 @@ import warnings
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
@@ -160,32 +159,6 @@ def test_a_run_that_was_interrupted_leaves_its_trials_to_others(place):
 
     assert quiet(random(place), interrupted, 3).interrupted and random(place).pending == [0]
     assert quiet(random(place), lambda x: 0.5, 3).ids == [0, 1, 2]
-
-
-def test_a_claim_on_a_file_that_is_deleted_meanwhile_is_made_anew(place, tmp_path, monkeypatch):
-    """A file that is deleted between its opening and its lock is another one than the next has."""
-    own, other, another = Claims("lab"), Claims("lab"), Claims("another lab")
-    opened_file = running_trials._opened
-
-    def deleted_at_first(path):
-        monkeypatch.setattr(running_trials, "_opened", opened_file)
-        file = opened_file(path)
-        Path(path).unlink()
-        return file
-
-    monkeypatch.setattr(running_trials, "_opened", deleted_at_first)
-    assert own.take(5) and own.take(5) and not other.take(5) and another.take(5)
-    own.give_back(5)
-    assert other.take(5) and not own.take(5)
-    for claims in (own, other, another):
-        claims.give_back()
-    assert not list(tmp_path.glob("botorch-ext-*"))
-
-
-def test_runs_end_together_at_the_number_of_trials(place):
-    random(place)
-    at_once(*[lambda: quiet(random(place), lambda x: 1.0, 12)] * 4)
-    assert random(place).report()["num_asked"] == 12
 
 
 @pytest.mark.parametrize("kind", ["function", "iterator"])

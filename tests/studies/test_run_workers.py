@@ -11,7 +11,6 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from concurrent.futures import ThreadPoolExecutor as Threads
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from pickle import PicklingError
 from threading import Timer
 from types import SimpleNamespace
 
@@ -333,19 +332,6 @@ def test_a_worker_that_always_dies_costs_its_trials_only():
         result = quiet(strategy, f, 2, executor=dead, max_retries=2)
     assert [failure.id for failure in result.failures] == [0, 1]
     assert result.ids == strategy.pending == []
-
-
-def test_an_objective_in_a_thread_may_fail_to_pickle():
-    calls = []
-
-    def objective(x):
-        calls.append(x)
-        if len(calls) == 2:
-            raise PicklingError("a cache of its own")
-        return f(x)
-
-    require_all(quiet(make(finite()), objective, 4, executor=partial(Threads, 1), max_retries=1), 4)
-    assert len(calls) == 5
 
 
 def test_a_cluster_that_leaves_its_futures_undone_ends_the_run(monkeypatch):

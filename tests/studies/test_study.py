@@ -22,7 +22,6 @@ from benchmarks.studies.objectives import value_at
 from botorch_ext.exceptions import (
     AnotherStrategyError,
     ForkedStudyError,
-    NoObservationsError,
     StudyError,
     UnknownTrialError,
     UnreachableStudyError,
@@ -31,9 +30,6 @@ from botorch_ext.exceptions import (
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies import description
-from botorch_ext.studies.databases import Database
-from botorch_ext.studies.description import describe
-from botorch_ext.studies.journal import Journal
 from botorch_ext.studies.plain_events import in_sign
 from tests.studies.kept import BOX, POINTS, at_random, gp_bucb, on_a_set
 
@@ -191,19 +187,6 @@ def test_what_is_seen_of_a_study_that_minimises_is_in_the_sign_of_its_values(pat
         bx.Study(path, strategy, minimize=False)
 
 
-def test_bases_of_a_master_that_minimises(path):
-    bases = [on_a_set(), RandomSearch(POINTS)]
-    master = bx.RegretBalancing(bases, [float, float], reward_range=(-6.0, 0.0))
-    Journal.begin(Database(path), "study", True, describe(master))  # as versions before did
-    study = bx.Study(path, master)
-    study.ask(2)
-    study.tell(0, 5.0)
-    with pytest.raises(ValueError, match=r"from 0.0 to 6.0, got 7.0 for trial 1"):
-        study.tell(1, 7.0)
-    own = study.report()["bases"][0]
-    assert own["lower"] < own["mean_reward"] == 5.0 < own["upper"]
-
-
 @pytest.mark.parametrize(
     ("values", "named"),
     [
@@ -256,16 +239,6 @@ def test_predictions_of_a_study_are_in_the_sign_of_its_values(tmp_path):
     assert_close(float(down.predict(x).mean), mean)
     assert down.best_params() == dict(zip(("x0", "x1"), x.tolist(), strict=True))
     assert len(down.events) == 8  # nothing was asked
-
-
-def test_a_result_outside_of_the_space_is_not_shown_as_the_best(path):
-    study = bx.Study(path, bx.algorithms.integrated_ei(BOX, seed=2))
-    study.attach(BOX.upper + 1, 99.0, outside=True)
-    assert "best" not in repr(study)
-    with pytest.raises(NoObservationsError):
-        study.recommended()
-    study.tell(study.ask(), 1.0)
-    assert "best value told: 1 at" in repr(study)
 
 
 # --- all or nothing -------------------------------------------------------------------------------
@@ -382,24 +355,6 @@ def test_a_call_inside_a_call_is_refused_and_the_outer_one_goes_on(path):
 
 
 # --- who opens it ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("other", "message"),
-    [
-        ({"noise_variance": 0.02}, "noise_variance is 0.01 in the study, got 0.02"),
-        ({"inflate": True}, "inflate is False in the study, got True"),
-        ({"initial": (POINTS.points[:1], torch.zeros(1).double())}, "initial is"),
-        ({"mean": lambda X: X.sum(-1)}, "mean is None in the study"),
-    ],
-)
-def test_another_strategy_is_refused_with_the_argument_that_differs(path, other, message):
-    bx.Study(path, on_a_set()).ask()
-    with pytest.raises(AnotherStrategyError, match=message):
-        bx.Study(path, on_a_set(**other))
-    with pytest.raises(AnotherStrategyError, match="class is 'OptimisticStrategy' in the study"):
-        bx.Study(path, at_random())
-    assert bx.Study(path, on_a_set()).pending == [0]
 
 
 def test_the_objective_and_its_unit_are_those_the_study_was_begun_with(path):

@@ -14,7 +14,7 @@ from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext import run
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies import threads
-from botorch_ext.studies.threads import in_worker_thread, is_small, threads_for
+from botorch_ext.studies.threads import is_small, threads_for
 from tests.objectives import f
 from tests.strategies.sessions import RowsInTurn, box, data, finite, make
 from tests.studies.kept import BOX
@@ -71,37 +71,6 @@ def test_asks_of_two_strategies_in_two_threads_overlap(kept, tmp_path):
         futures = [pool.submit(ask, name) for name in "ab"]
         assert [future.result() for future in futures] == [(0, 3), (0, 3)]
     assert torch.get_num_threads() == 3
-
-
-def test_a_thread_that_begins_beside_an_ask_has_the_usual_threads():
-    def ask():
-        with threads_for(make(finite())):
-            inner = torch.get_num_threads()
-        return inner, torch.get_num_threads()
-
-    def worker():
-        return in_worker_thread(torch.get_num_threads)
-
-    for work, expected in ((ask, (1, 3)), (worker, 3)):
-        with ThreadPoolExecutor(1) as pool, threads_for(make(finite())):
-            assert pool.submit(work).result(20) == expected
-            assert pool.submit(torch.get_num_threads).result(20) == 3
-    assert torch.get_num_threads() == 3
-
-
-def test_they_come_back_whatever_happens():
-    strategy = make(finite())
-    with threads_for(strategy):
-        with threads_for(strategy):  # a strategy that asks another one
-            assert torch.get_num_threads() == 1
-        assert torch.get_num_threads() == 1 and threads.limits_threads()
-    assert torch.get_num_threads() == 3 and not threads.limits_threads()
-    with pytest.raises(KeyError), threads_for(strategy):
-        raise KeyError
-    assert torch.get_num_threads() == 3
-    threads_for(strategy).__enter__()  # an exception came before its block
-    threads.give_threads_back()
-    assert torch.get_num_threads() == 3 and not threads.limits_threads()
 
 
 # --- which asks -----------------------------------------------------------------------------------
