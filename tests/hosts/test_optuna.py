@@ -136,21 +136,6 @@ def test_a_space_that_changes_begins_anew_with_what_is_known() -> None:
     assert [*study.trials[4].params.values()] == strategy.ask().x.tolist()
 
 
-@pytest.mark.filterwarnings("ignore:the values of . trials")
-def test_records_of_another_space_give_no_results() -> None:
-    study = study_of()
-    for names, num_trials, known in (("ab", 3, 0), ("ac", 2, 0), ("c", 1, 2)):
-        space = {name: FloatDistribution(-1.0, 2.0) for name in names}
-        study.sampler = sampler(search_space=space)
-        for _ in range(num_trials):
-            study.tell(study.ask(space), 0.5)
-        found = history(study)
-        assert len(found.attached) == known and found.num_asked == num_trials
-    assert [found.trials[id].x.item() for id in found.attached] == [
-        trial.params["c"] for trial in study.trials[3:5]
-    ]
-
-
 def test_a_value_that_was_evaluated_elsewhere_is_attached_there() -> None:
     study = study_of()
 
@@ -187,17 +172,6 @@ def test_a_study_goes_on_from_a_file(tmp_path: Any, kind: str) -> None:
         assert [*trial.system_attrs] == [ATTRIBUTE]
         assert len(json.dumps(trial.system_attrs)) < (2500 if trial.number == 0 else 500)
         hand.tell(asked.id, -trial.value)
-
-
-def test_two_studies_of_one_name_are_two() -> None:
-    shared = sampler()
-    studies = [study_of(shared, study_name="one") for _ in range(2)]
-    alone = study_of(study_name="one")
-    studies[0].optimize(bowl, n_trials=4)
-    for study in (studies[1], alone):
-        study.optimize(lambda trial: bowl(trial) + 0.3 * trial.params["a"], n_trials=4)
-    assert [t.params for t in studies[1].trials] == [t.params for t in alone.trials]
-    assert numbers(studies[1].trials) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "journal", "memory"])
@@ -339,16 +313,6 @@ def test_a_point_that_failed_is_not_asked_again_and_it_is_said_once() -> None:
 
     (message,) = said_by(fail_all)
     assert len({*seen}) == 4 and "repeat=True" in message
-
-
-@pytest.mark.filterwarnings("ignore:trials are sampled at random where")
-def test_where_all_points_run_the_question_of_the_method_is_taken() -> None:
-    study = after_ten(GRID)
-    asked = points(study, GRID, 18)
-    assert len({*asked[:16]}) == 16
-    assert all("record" in trial.system_attrs[ATTRIBUTE] for trial in study.trials[26:])
-    few = after_ten(SQUARE, num_points=14)
-    assert len({*points(few, SQUARE, 14)}) == 14
 
 
 # --- what is sampled at random --------------------------------------------------------------------
@@ -507,23 +471,3 @@ IN_TREE = {"search_space": TREE}
 def test_wrong_arguments_are_refused_at_once(algorithm, arguments, message) -> None:
     with pytest.raises(ValueError, match=message):
         StrategySampler(algorithm, **arguments)
-
-
-@pytest.mark.slow
-def test_importances_and_plots() -> None:
-    pytest.importorskip("plotly")
-    pytest.importorskip("sklearn")
-    study = study_of(in_a_tree(num_initial=12))
-    study.optimize(branch, n_trials=16)
-    for evaluator in (
-        optuna.importance.PedAnovaImportanceEvaluator(),
-        optuna.importance.FanovaImportanceEvaluator(seed=0),
-    ):
-        found = optuna.importance.get_param_importances(study, evaluator=evaluator)
-        # Some evaluators leave out what not all trials have.
-        assert {"model", "share"} <= found.keys() <= TREE.keys()
-        assert sum(found.values()) == pytest.approx(1)
-    for name in ("contour", "edf", "optimization_history", "parallel_coordinate", "rank", "slice"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of plotly about itself
-            assert len(getattr(optuna.visualization, f"plot_{name}")(study).data) > 0

@@ -216,22 +216,6 @@ def test_what_is_not_allowed_is_refused_by_name_until_it_is():
             allow_argument(argument, name)
 
 
-def test_an_algorithm_is_no_argument_and_what_is_defined_again_takes_its_place():
-    for _ in range(2):
-
-        def stretch(X):
-            return X
-
-        allow_argument(stretch, is_algorithm=True)
-        assert from_text(as_text({"algorithm": stretch}))["algorithm"] is stretch
-    with pytest.raises(ValueError, match="mean cannot be saved"):
-        as_text({"mean": stretch})
-    with pytest.raises(ValueError, match="must be a function"):
-        as_text({"algorithm": RBF()})
-    with pytest.raises(ValueError, match="name must be one that is not taken, got 'stretch'"):
-        allow_argument(double, "stretch", is_algorithm=True)
-
-
 ITSELF, EXTRA, HOOKED, DATA = [], RBF(), RBF(), bx.CandidateModels(RBF(), 0.01)
 ITSELF.append(ITSELF)
 EXTRA.extra = 3.0
