@@ -58,25 +58,6 @@ def test_names(path, capsys, tmp_path):
     assert not (tmp_path / "lab.html").exists()
 
 
-def test_studies_that_are_broken_or_newer(path, capsys):
-    closed(path, 60)
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    assert "was truncated or changed" in refused(capsys, "status", path)
-    for change, message in (
-        ("UPDATE botorch_ext_events SET at = at + 1 WHERE number = 2", "event 2 of study 'study'"),
-        ("UPDATE botorch_ext_studies SET schema = 9", "has schema 9"),
-        ("UPDATE botorch_ext_studies SET description = 'x'", "cannot be read"),
-        ("DELETE FROM botorch_ext_studies", "holds no study"),
-    ):
-        path.write_bytes(whole)
-        connection = sqlite3.connect(path)
-        with connection:
-            assert connection.execute(change).rowcount
-        connection.close()
-        assert message in refused(capsys, "trials", path)
-
-
 @pytest.mark.parametrize(
     ("table", "column", "value"),
     [

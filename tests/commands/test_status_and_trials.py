@@ -54,13 +54,6 @@ def test_all_studies_and_those_without_trials_are_shown(path, clock, capsys):
     assert rows_of(shown(capsys, "trials", path, "--name", "second", "--csv")) == []
 
 
-def test_many_pending_trials_are_counted(path, capsys):
-    bx.Study(path, at_random()).ask(25)
-    text = shown(capsys, "status", path)
-    assert "trial 9 at" in text and "trial 10 at" not in text and "and 15 more trials" in text
-    assert "last result  none yet" in text
-
-
 def test_the_table_of_trials_has_all_of_them(path, clock, capsys):
     week(path, clock)
     head, *lines = shown(capsys, "trials", path).splitlines()
@@ -89,17 +82,6 @@ def test_csv_has_every_bit_of_every_number(path, clock, capsys):
     assert (rows[1]["first_value"], rows[1]["value"]) == ("71.0", "0.71")
     assert rows[1]["corrected_at"] == "2026-11-18T13:07:40.250Z"
     assert rows[0]["first_value"] == rows[0]["corrected_at"] == ""
-
-
-def test_contexts_have_columns(path, capsys):
-    strategy = bx.strategies.RandomSearch(
-        bx.Box([[-1.0], [1.0]]), context_domain=bx.Box([[0.0], [9.0]])
-    )
-    study = bx.Study(path, strategy)
-    study.ask(context=[7.5])
-    row = rows_of(shown(capsys, "trials", path, "--csv"))[0]
-    assert row["context0"] == "7.5" and "x1" not in row
-    assert "in context (7.5)" in shown(capsys, "status", path)
 
 
 def test_csv_goes_to_a_file(path, clock, capsys, tmp_path):

@@ -11,7 +11,6 @@ import pytest
 
 import botorch_ext as bx
 from botorch_ext.strategies import RandomSearch
-from tests.helpers import rbf
 from tests.studies.commands import refused, rows_of, shown
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
@@ -23,7 +22,6 @@ SPACES = {
         'put quotes around "Äquivalente"',
     ),
     "a blank in a name": ("[parameters]\nreaction time = 5\n", 'put quotes around "reaction time"'),
-    "nothing": ("", "must have parameters by name"),
     "an unknown entry": ("minimise = true\n" + TIME, "got 'minimise'"),
     "no type": (
         "[parameters.time]\nlow = 1\nhigh = 9\n",
@@ -33,11 +31,8 @@ SPACES = {
     "no end": (TIME.replace("high = 9\n", ""), "time: .*missing.*'high'"),
     "a misspelt end": (TIME.replace("high", "hihg"), "got 'hihg'; did you mean 'high'?"),
     "ends in the wrong order": (TIME.replace("9", "0"), "time: low must be at most high"),
-    "a text": (TIME.replace("low = 1", 'low = "one"'), "time: low must be one number"),
-    "no table": ("[parameters]\ntime = 5\n", "time must have a type and its values, got 5"),
     "a constraint of nothing": ('constraints = ["tiem <= 5"]\n' + TIME, "tiem"),
     "an unknown method": ('method = "integrated_ie"\n' + TIME, "did you mean 'integrated_ei'?"),
-    "a method that needs more": ('method = "bpe"\n' + TIME, "space.toml: "),
     "an unknown argument": (TIME + "[arguments]\nsead = 4\n", "sead"),
 }
 
@@ -149,36 +144,6 @@ depth = { type = "integer", low = 1, high = 9 }
     (folder / "space.toml").write_text(wrong, encoding="utf-8")
     said = refused(capsys, "new", "other.db", "space.toml")
     assert "condition of depth: model must be one of" in said and "'forest'" in said
-
-
-@pytest.mark.parametrize("minimize", [False, True])
-def test_what_is_recommended_may_fall_short(capsys, minimize):
-    numbers = {"noise_variance": 4.0, "width": 2.0}
-    strategy = bx.algorithms.gp_bucb(bx.Space(time=bx.Real(1, 9)), rbf(3.0).float(), **numbers)
-    strategy.expect(bx.exceptions.PriorScaleWarning)
-    study = bx.Study("lab.db", strategy, minimize=minimize, objective="cost", unit="EUR")
-    for time in range(1, 9):
-        study.attach({"time": time}, (time - 4.5) ** 2 + 3 * (-1) ** time)
-    shortfall = study.recommended().shortfall
-    assert shortfall > 0
-    last = shown(capsys, "recommended", "lab.db").splitlines()[-1]
-    said, _, number = last.rpartition(": ")
-    assert said == "cost [EUR], expected shortfall from the best evaluated point"
-    assert float(number) == pytest.approx(shortfall, rel=1e-4)
-
-
-class Own(RandomSearch):
-    """A strategy that a user wrote."""
-
-
-def test_strategies_of_the_user_are_refused_by_name(capsys):
-    study = bx.Study("lab.db", Own(bx.Box([(0, 1)])))
-    study.ask()
-    for command in (["ask"], ["abandon", "0"], ["correct", "0", "1"], ["recommended"]):
-        said = refused(capsys, command[0], "lab.db", *command[1:])
-        assert "does not have, Own: open the study in Python" in said
-    assert "1 asked: 1 pending" in shown(capsys, "status", "lab.db")
-    assert study.pending == [0]
 
 
 def test_several_studies_in_one_place(capsys):

@@ -130,26 +130,6 @@ def test_the_command_writes_the_page_of_the_study(study, model, tmp_path, capsys
         assert row[1:] == [f"{float(known.mean):.4g}", f"{lower} to {upper}", f"{low} to {high}"]
 
 
-def test_candidate_models_and_their_trials_are_listed(tmp_path, no_pictures):
-    candidates = bx.FiniteSet(torch.linspace(0, 1, 20).double()[:, None])
-    models = bx.CandidateModels.lengthscales(rbf(1.0), [0.1, 0.3, 2.0], 0.01)
-    strategy = bx.algorithms.mle_ucb(candidates, models, width=1.0)
-    strategy.expect(bx.exceptions.PriorScaleWarning)
-    study = bx.Study(tmp_path / "lab.db", strategy)
-    for _ in range(7):
-        trial = study.ask()
-        study.tell(trial, math.sin(6 * float(trial.x)))
-    rows = Parsed(report_page(study)).table("model", "trials")
-    told = study.report()["models"]
-    assert [(row[0], int(row[1])) for row in rows] == [(m["name"], m["times_played"]) for m in told]
-    evidence = torch.tensor([each["log_marginal_likelihood"] for each in told]).softmax(0).tolist()
-    shown = [float(row[2].removesuffix(" %")) / 100 for row in rows]
-    assert shown == pytest.approx(evidence, rel=1e-3, abs=1e-12)
-    # A finite set has no slices.
-    model = numbers_of(study)
-    assert model.slices == [] and model.importance is None and model.contours is None
-
-
 def test_each_context_has_its_best_trial_and_its_recommended_point(tmp_path, no_pictures):
     box, kernel = bx.Box([(-1.0, 1.0)]), rbf(0.5, 3.0)
     strategy = bx.algorithms.gp_bucb(

@@ -1,7 +1,6 @@
 """The words and tables of a page: nothing is claimed which is not so, whatever the numbers are."""
 
 import json
-import sys
 
 import pytest
 import torch
@@ -158,30 +157,6 @@ def test_rounds_levels_and_refuted_levels(path):
 # --- whatever the numbers and the texts are -------------------------------------------------------
 
 
-def test_many_coordinates_are_cut(path, figures):
-    box = bx.Box([[0.0] * 15, [1.0] * 15])
-    study = bx.Study(path, bx.strategies.RandomSearch(box, context_domain=box))
-    for i in range(3):
-        study.tell(study.ask(context=[i / 3] * 15), -0.5 * i)
-    parsed = require_harmless(made(path))
-    for number in (12, 24):
-        assert f"The first {number} of 30 coordinates are shown" in parsed.text
-    assert "Trials had different contexts" in parsed.text
-    assert [row[2].count(",") for row in parsed.tables[-1][1:]] == [24] * 3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("extreme", [sys.float_info.max, 1e308])
-def test_the_largest_numbers_are_drawn(path, capsys, extreme):
-    bodies = [asked(id, (extreme, -extreme)) for id in range(3)]
-    values = (-extreme, 0.5, extreme)
-    bodies += [{"event": "told", "id": id, "value": value} for id, value in enumerate(values)]
-    events(path, bodies)
-    parsed = require_harmless(made(path))
-    assert len(parsed.titles) == 5 and "Numbers beyond 1e+300" in parsed.text
-    assert f"{extreme:.6g}" in parsed.text and capsys.readouterr().err == ""
-
-
 def test_a_picture_that_cannot_be_drawn_leaves_the_page(path, figures, monkeypatch):
     def fails(figure, *_, **__):
         raise ValueError("no room <b>")
@@ -250,19 +225,3 @@ def test_without_matplotlib_or_jinja_it_is_said_what_to_install(path, monkeypatc
         capsys, "report", path, "-o", path.with_suffix(".html")
     )
     assert not path.with_suffix(".html").exists()
-
-
-@pytest.mark.slow
-def test_five_thousand_trials(path):
-    bodies = []
-    for id in range(5000):
-        x = [((id * (j + 3)) % 997) / 997 for j in range(6)]
-        bodies.append(asked(id, x, model=id % 3, mean=x[0], std=x[1]))
-        bodies += [{"event": "told", "id": id, "value": x[2]}] if id % 20 else []
-    events(path, bodies)
-    text = made(path)
-    assert len(text) < 5_000_000
-    parsed = require_harmless(text)
-    assert [row[0] for row in parsed.table("trial", "state")] == [str(id) for id in range(5000)]
-    assert "open" not in parsed.having("details")[-1]
-    assert "The oldest 50 of 250 are shown" in parsed.text

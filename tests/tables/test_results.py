@@ -116,14 +116,6 @@ def test_columns_are_found_by_name_and_others_are_named():
         )
 
 
-def test_a_heading_may_break_its_line(folder, capsys):
-    begun(space=bx.Space({"time": bx.Real(0, 9, unit="h"), "a, b, c, d": bx.Real(0, 1)}))
-    (folder / "old.csv").write_bytes(b'"time\n[h]";a, b, c, d;yield\n1,5;0,25;7\n')
-    assert shown(capsys, "attach", "lab.db", "old.csv") == "attached 1 trial: 0\n"
-    (trial,) = bx.Study("lab.db").strategy.history.trials
-    assert trial.params == {"time": 1.5, "a, b, c, d": 0.25}
-
-
 @pytest.mark.parametrize("named", [True, False])
 def test_contexts_are_columns(named):
     context = bx.Space(humidity=bx.Real(0, 1), site=bx.Choice(["A"])) if named else 1
@@ -239,24 +231,6 @@ def test_tables_are_predicted_as_their_points_are(minimize):
         study.predict([trials[0].params, trials[1].params | {"solvent": None}])
     with pytest.warns(TableWarning, match="not used: 'yields'"):
         study.predict(pandas.DataFrame([trials[0].params | {"yields": 1.0}]))
-
-
-def test_rows_are_predicted_in_their_own_context_or_in_one():
-    pytest.importorskip("pandas")
-    study = modelled(context=bx.Space(humidity=bx.Real(0, 1)))
-    for i in range(6):
-        study.attach(
-            [ROWS[0] | {"temperature": 20.0 + i, "yield": float(i % 4), "humidity": i / 8}]
-        )
-    trials, frame = study.strategy.history.trials, study.to_pandas()
-    own, dry = study.predict(frame), study.predict(frame, context=[0.25])
-    assert_close(own.mean, study.predict(trials).mean)
-    assert_close(dry.mean, study.predict(trials, context=[0.25]).mean)
-    assert not torch.allclose(own.mean, dry.mean)
-    without = frame.drop(columns="humidity")
-    assert_close(study.predict(without, context=[0.25]).mean, dry.mean)
-    with pytest.raises(TableError, match="column humidity is missing"):
-        study.predict(without)
 
 
 @pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.OutsideDomainWarning")
