@@ -64,26 +64,6 @@ def test_the_table_of_trials_has_all_of_them(path, clock, capsys):
     assert len({len(line) for line in (head, lines[1])}) == 1
 
 
-def test_csv_has_every_bit_of_every_number(path, clock, capsys):
-    week(path, clock)
-    study = bx.Study(path, gp_bucb())
-    rows = rows_of(shown(capsys, "trials", path, "--csv"))
-    history = study.strategy.history
-    for row, trial in zip(rows, history.trials, strict=True):
-        assert int(row["trial"]) == trial.id
-        assert [float(row["x0"]), float(row["x1"])] == trial.x.tolist()
-        value = history.values.get(trial.id)
-        assert row["value"] == ("" if value is None else repr(value))
-        assert row["info_std"] == ("" if trial.id == 5 else repr(trial.info["std"]))
-    assert rows[5]["value"] == "-0.25"  # a number, and no formula
-    assert rows[0]["asked_at"] == "2026-11-18T11:06:40.250Z"
-    assert rows[0]["ended_at"] == rows[5]["ended_at"] == "2026-11-18T13:06:40.250Z"
-    assert rows[4]["ended_at"] == rows[5]["asked_at"] == ""
-    assert (rows[1]["first_value"], rows[1]["value"]) == ("71.0", "0.71")
-    assert rows[1]["corrected_at"] == "2026-11-18T13:07:40.250Z"
-    assert rows[0]["first_value"] == rows[0]["corrected_at"] == ""
-
-
 def test_csv_goes_to_a_file(path, clock, capsys, tmp_path):
     week(path, clock)
     text = shown(capsys, "trials", path, "--csv")

@@ -1,7 +1,5 @@
 """Commands that begin a study, ask with contexts, and open strategies that cannot be made again."""
 
-import csv
-import io
 import json
 import re
 import shlex
@@ -118,32 +116,6 @@ def test_values_on_the_line_are_written_as_people_write_them(capsys, typed, valu
     study.tell(study.ask(), 1.0)
     assert shown(capsys, "correct", "lab.db", "0", typed) == f"corrected trial 0 to {value}\n"
     assert study.strategy.history.values == {0: value}
-
-
-def test_conditions_stand_in_the_file(folder, capsys):
-    text = """\
-constraints = ["`reaction time` + 2 * temperature <= 100"]
-
-[conditions]
-depth = ["model", ["forest", "tree"]]
-
-[parameters]
-"reaction time" = { type = "real", low = 1, high = 90 }
-temperature = { type = "real", low = 20, high = 40 }
-model = { type = "choice", values = ["linear", "forest", "tree"] }
-depth = { type = "integer", low = 1, high = 9 }
-"""
-    (folder / "space.toml").write_text(text, encoding="utf-8")
-    shown(capsys, "new", "lab.db", "space.toml")
-    sheet = shown(capsys, "ask", "lab.db", "-n", "8")
-    rows = list(csv.DictReader(io.StringIO(sheet)))
-    assert {row["model"] for row in rows} == {"linear", "forest", "tree"}
-    assert all((row["depth"] == "") == (row["model"] == "linear") for row in rows)
-    assert all(float(r["reaction time"]) + 2 * float(r["temperature"]) <= 100.001 for r in rows)
-    wrong = text.replace('["forest", "tree"]]', '["forst"]]')
-    (folder / "space.toml").write_text(wrong, encoding="utf-8")
-    said = refused(capsys, "new", "other.db", "space.toml")
-    assert "condition of depth: model must be one of" in said and "'forest'" in said
 
 
 def test_several_studies_in_one_place(capsys):

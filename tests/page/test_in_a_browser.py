@@ -92,13 +92,3 @@ def test_hostile_names_stay_text(session, tmp_path):
         session.open(page, width)
         assert session.run("return document.querySelectorAll('script, img, b b, i').length") == 0
         assert session.wrong() == []
-
-
-def test_what_does_not_fit_is_found(session, tmp_path):
-    page, svg = tmp_path / "page.html", '<svg width="50" height="20"><text y="15">{}</text></svg>'
-    words = ("<p style='white-space: nowrap'>", "word " * 100, svg.format("label " * 50))
-    page.write_text(f"<body><section style='width: 90%'>{''.join(words)}</section>", "utf-8")
-    session.open(page, 400)
-    found = session.wrong()
-    assert "the page scrolls sideways" in found
-    assert any(each.startswith("cut: label") for each in found)

@@ -11,7 +11,6 @@ from matplotlib.collections import (
 )
 from matplotlib.dates import num2date
 
-import botorch_ext as bx
 from botorch_ext.reports.model_numbers import (
     Contours,
     ImportanceNumbers,
@@ -246,17 +245,3 @@ def test_feedback_runs_from_the_ask_to_the_end(shown):
     assert "attached" not in known and ax.yaxis_inverted()
     assert "within 10 h, the slowest took 10 h" in picture.words
     assert "out of order" not in picture.words
-
-
-def test_the_best_so_far_in_each_context_without_values_from_outside(tmp_path, figures):
-    strategy = bx.strategies.RandomSearch(bx.Box([(0, 1)]), context_domain=1)
-    study = bx.Study(tmp_path / "lab.db", strategy, minimize=True)
-    for x, value, context in ((0.1, 4.0, 0.0), (0.2, 5.0, 7.0), (0.3, 3.0, 7.0), (0.4, 6.0, 7.0)):
-        study.attach([x], value, [context])
-    study.attach([9.0], -99.0, [7.0], outside=True)
-    found = pictures(seen(tmp_path / "lab.db"), [], NOW, ModelNumbers())
-    assert found[1].title == "Best so far in each context"
-    steps = {line.get_label(): line.get_xydata() for line in figures[2].axes[0].lines[::2]}
-    near(steps["(7)"], [(1, 5), (2, 3), (3, 3), (4, 3)])
-    near(steps["(0)"], [(0, 4), (4, 4)])
-    near(lines(figures[0].axes[0])["best so far"], [(0, 4), (1, 4), (2, 3), (3, 3), (4, 3)])

@@ -7,8 +7,6 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext.command_line import main
-from botorch_ext.reports.models_and_rounds import parts
-from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.page import page
 from botorch_ext.studies import databases, journal
 from tests.helpers import rbf, without_package
@@ -133,27 +131,6 @@ def test_empty_studies_and_those_without_values(path, figures):
     assert "Crosses are failed. Squares are abandoned." in parsed.text
 
 
-def test_rounds_levels_and_refuted_levels(path):
-    """As methods record them: the share of the domain, and values that came when the next began."""
-    bodies = [asked(id, phase="a", level=0) for id in range(2)]
-    bodies[0]["info"] = {"round": 0, "plan": {"volume": 1.0}}
-    bodies[1]["info"] = {"round": 0}
-    opening = {"round": 1, "opening": {"volume": 0.25}}
-    bodies += [{"event": "told", "id": 0, "value": 1.0}, asked(2, **opening)]
-    bodies += [{"event": "told", "id": 1, "value": 1.0}, {"event": "told", "id": 2, "value": 2.0}]
-    events(path, bodies, name="rounds")
-    (part,) = parts(read_overview(path, "rounds"))
-    assert [(member.name, member.ids) for member in part.members] == [
-        ("round 0", [0, 1]),
-        ("round 1", [2]),
-    ]
-    assert [(stage.num_late, stage.share) for stage in part.stages] == [(1, 1.0), (0, 0.25)]
-    bodies = [asked(id, level=id, refuted=[{"level": 0}] * id) for id in range(2)]
-    events(path, bodies, name="levels")
-    (part,) = parts(read_overview(path, "levels"))
-    assert "Refuted before trial 1: level 0." in part.words and part.stages == []
-
-
 # --- whatever the numbers and the texts are -------------------------------------------------------
 
 
@@ -187,30 +164,6 @@ def test_hostile_text_is_shown_and_not_obeyed(path, drawn, request):
     parsed = require_harmless(text)
     assert "<script" not in text and "<img" not in text
     assert parsed.text.count("<script>alert('x')</script>") >= 4
-
-
-def test_descriptions_of_others_are_no_error(path, capsys, no_pictures):
-    huge = 10**400
-    strategy = {
-        "class": "A" * 10_000,
-        "B" * 10_000: 1.0,
-        "domain": {"log": [huge, "x", None], "categories": {"0": [huge], "1": ["a"], "2": {}}},
-        "context_domain": {"domain": 3},
-        "initial": [{"values": [[huge]]}, {"values": [huge]}],
-        "bases": [{"initial": [{"shape": ["many"]}, 3]}, 7, {}],
-        "bounds": [{}, {"misspecification": huge}],
-        "models": {"names": ["m"] * 3000, "models": []},
-    }
-    description = {"strategy": strategy, "made_by": ["f"], "versions": {"v" * 999: "1"}}
-    bodies = []
-    for id in range(3):
-        bodies += [asked(id, (1.0, 2.0), plan={"volume": huge}, round=id, base=id, model=id)]
-        bodies += [{"event": "told", "id": id, "value": 1.0}]
-    events(path, bodies, description, "n" * 10_000)
-    text = made(path)
-    require_harmless(text)
-    assert all(letter * 201 not in text for letter in "ABnv") and len(text) < 60_000
-    assert "strategy" in shown(capsys, "status", path)
 
 
 def test_without_matplotlib_or_jinja_it_is_said_what_to_install(path, monkeypatch, capsys):

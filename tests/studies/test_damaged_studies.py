@@ -66,7 +66,6 @@ DAMAGE = {
     "a digest": (f"UPDATE {EVENTS} SET digest = 'x' WHERE number = 4", "event 4"),
     "the last digest": (f"UPDATE {STUDIES} SET last_digest = 'x'", "event 9"),
     "an event lost": (f"DELETE FROM {EVENTS} WHERE number = 3", "event 3"),
-    "the first lost": (f"DELETE FROM {EVENTS} WHERE number = 0", "event 0"),
     "the last lost": (f"DELETE FROM {EVENTS} WHERE number = 9", "event 9 .* is missing"),
     "the end lost": (f"DELETE FROM {EVENTS} WHERE number >= 6", "event 6 .* is missing"),
     "all lost": (f"DELETE FROM {EVENTS}", "event 0 .* is missing"),
@@ -78,9 +77,6 @@ DAMAGE = {
     "the description": (f"UPDATE {STUDIES} SET description = description || ' '", "event 0"),
     "a description that is none": (f"UPDATE {STUDIES} SET description = '[1]'", "description"),
     "a last event that is a text": (f"UPDATE {STUDIES} SET last = 'x'", "the last event"),
-    "a last event that is bytes": (f"UPDATE {STUDIES} SET last = X'00'", "the last event"),
-    "a last event that is a half": (f"UPDATE {STUDIES} SET last = 1.5", "the last event"),
-    "a schema before the first": (f"UPDATE {STUDIES} SET schema = 0", "schema 0"),
     "a schema that is a text": (f"UPDATE {STUDIES} SET schema = 'x'", "schema x"),
     "a newer schema": (
         f"UPDATE {STUDIES} SET schema = 2",
@@ -90,10 +86,7 @@ DAMAGE = {
     "a trigger": (f"CREATE TRIGGER t AFTER INSERT ON {EVENTS} BEGIN {MANY}; END", "alone"),
     "a view": (f"CREATE VIEW v AS SELECT * FROM {EVENTS}", "alone"),
     "a table": ("CREATE TABLE more (a TEXT)", "alone"),
-    "an index": (f"CREATE INDEX i ON {EVENTS} (abs(number))", "alone"),
-    "a computed column": (f"ALTER TABLE {EVENTS} ADD COLUMN a TEXT AS (hex(zeroblob(9)))", "alone"),
     "a default": (f"ALTER TABLE {STUDIES} ADD COLUMN a TEXT DEFAULT 'x'", "alone"),
-    "a check": (f"ALTER TABLE {STUDIES} ADD COLUMN a TEXT CHECK (abs(id) > 0)", "alone"),
     "a view in place of a table": (
         f"ALTER TABLE {EVENTS} RENAME TO others; CREATE VIEW {EVENTS} AS WITH RECURSIVE "
         "n(number) AS (SELECT 0 UNION ALL SELECT number + 1 FROM n) SELECT 1 AS study, number "
@@ -189,17 +182,12 @@ def test_a_class_that_a_file_names_is_not_imported(path):
     [
         ("mysql://me:secret@host/lab", "begins with mysql"),
         ("sqlite://", "got a database in memory"),
-        (":memory:", "got a database in memory"),
-        ("", "got a database in memory"),
         ("lab\0.db", "a zero character"),
-        (b"lab.db", "a study must be at a path"),
         (None, "a study must be at a path"),
         ("postgresql://", "must have a host"),
         ("postgresql://me:secret@host:port/lab", "a URL that cannot be read"),
         ("postgresql://me:se@cret@host/lab", "must be written %40"),
-        ("postgresql://me:12/se@cret@host/lab", "must be written %40"),
         ("postgresql:me:secret@host/lab", "a URL without ://"),
-        ("PostgreSQL+psycopg:/me:secret@host/lab", "a URL without ://"),
         ("postgresql//me:secret@host/lab", "a URL without ://"),
         ("sqlite:///file:lab?mode=memory&uri=true", "must have no options, got mode, uri"),
         ("/dev/full", "/dev/full must be a file, got a device"),

@@ -40,7 +40,6 @@ from tests.studies.kept_methods import (
     FILES,
     METHODS,
     MINIMISED,
-    MINIMISED_ONCE,
     context_of,
     seen,
     value_of,
@@ -84,7 +83,7 @@ def scale_floats(described, factor):
 
 
 @pytest.mark.parametrize("format", [1, 3])
-@pytest.mark.parametrize("name", ["regret_balancing", "gp_bucb", "credible_ucb"])
+@pytest.mark.parametrize("name", ["regret_balancing", "gp_ucb_box"])
 def test_a_study_opens_on_another_machine(name, format):
     """Where computed numbers, such as an information gain, have other last digits."""
     strategy = METHODS[name]()
@@ -382,7 +381,12 @@ UNMADE = {
         "cannot make its strategy gp_bucb again, kernel is a PeriodicKernel",
     ),
     "function": (lambda: gp_bucb(mean=lambda X: X.sum(dim=-1)), "mean is a "),
-    "models": (METHODS["credible_ucb"], "cannot make its strategy credible_ucb again"),
+    "models": (
+        lambda: algorithms.mle_ucb(
+            BOX, bx.CandidateModels.lengthscales(rbf(1.0), [0.3, 0.7], 0.01), width=1.0
+        ),
+        "cannot make its strategy mle_ucb again",
+    ),
     "a huge set": (
         lambda: RandomSearch(bx.FiniteSet(torch.arange(2**16 + 1.0).double()[:, None])),
         "too many numbers for its description",
@@ -420,9 +424,6 @@ def test_a_large_space_that_the_command_line_began_is_asked(tmp_path, capsys):
     assert "x20" in capsys.readouterr().out
 
 
-QUICK = ("gp_ucb_float32", "regret_balancing", "contextwise", "random")
-
-
 def written(folder, name, tmp_path):
     """A copy of a file that an earlier version wrote, and the events that it must have."""
     path = tmp_path / f"{name}.sqlite"
@@ -438,16 +439,12 @@ def opened(path, name):
 
 @pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
 @pytest.mark.parametrize("folder", ["0.2.0", "359dab4"])
-@pytest.mark.parametrize(
-    "name",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in METHODS],
-)
+@pytest.mark.parametrize("name", METHODS)
 def test_a_file_of_an_earlier_version_opens_and_goes_on(tmp_path, name, folder):
     path, expected = written(folder, name, tmp_path)
     study = opened(path, name)
     assert seen(study) == expected
-    minimised = MINIMISED_ONCE if folder == "359dab4" else MINIMISED
-    assert study.minimize == (name in minimised)
+    assert study.minimize == (name in MINIMISED)
     first, *others = study.pending
     study.tell(first, value_of(study.strategy.history.trials[first]))
     try:
@@ -462,7 +459,7 @@ def test_a_file_of_an_earlier_version_opens_and_goes_on(tmp_path, name, folder):
 
 
 @pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
-@pytest.mark.parametrize("name", ["gp_ucb_set", "regret_balancing"])
+@pytest.mark.parametrize("name", ["gp_ucb_float32", "regret_balancing"])
 def test_what_was_asked_stands_where_decisions_are_others(name, tmp_path, monkeypatch):
     """A version that would choose the worst of everything has every event, and keeps what is then
     asked."""

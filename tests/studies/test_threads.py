@@ -14,9 +14,9 @@ from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext import run
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies import threads
-from botorch_ext.studies.threads import is_small, threads_for
+from botorch_ext.studies.threads import threads_for
 from tests.objectives import f
-from tests.strategies.sessions import RowsInTurn, box, data, finite, make
+from tests.strategies.sessions import RowsInTurn, finite, make
 from tests.studies.kept import BOX
 
 
@@ -106,16 +106,6 @@ def test_each_event_of_a_study_has_as_many_as_when_it_happened(monkeypatch, tmp_
     small = bx.Study(tmp_path / "other.db", Counts(finite()))
     assert small._kept.read(lambda _: torch.get_num_threads()) == 1
     assert torch.get_num_threads() == 3
-
-
-def test_what_is_small():
-    many = bx.FiniteSet(torch.linspace(0, 1, 200_000, dtype=torch.float64)[:, None])
-    assert is_small(make(finite()))
-    assert is_small(make(box(), initial=data(box(), 2048)))
-    assert not is_small(make(box(), initial=data(box(), 2049)))
-    zeros = many.points.new_zeros(21)
-    assert is_small(RowsInTurn(many, initial=(many.points[:20], zeros[:20])))
-    assert not is_small(RowsInTurn(many, initial=(many.points[:21], zeros)))
 
 
 # --- forks ----------------------------------------------------------------------------------------
