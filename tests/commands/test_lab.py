@@ -1,18 +1,13 @@
-"""A lab's day as its contract has it, in Python and by the command line alone."""
+"""A lab's day by the command line alone."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 import botorch_ext as bx
 from botorch_ext.command_line import main
-from botorch_ext.exceptions import TableError, TableWarning
 
-pd = pytest.importorskip("pandas")
-
-
-CONTRACT = (Path(__file__).parent / "lab_contract.txt").read_text(encoding="utf-8")
+pytest.importorskip("pandas")
 
 
 def yield_of(temperature, catalyst, equivalents, solvent):
@@ -33,50 +28,6 @@ OLD = [
     {"temperature": 81.0, "catalyst": 0.01, "equivalents": 2, "solvent": "dmso"},
     {"temperature": 58.0, "catalyst": 0.02, "equivalents": 2, "solvent": "ethanol"},
 ]
-
-
-@pytest.mark.slow
-def test_the_contract(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    pandas_frame = pd.DataFrame([row | {"yield": yield_of(**row)} for row in OLD])
-    names = {"pandas_frame": pandas_frame}
-    with pytest.warns(TableWarning, match="row 6: temperature .* from 20 to 80 .*, got 81.0"):
-        exec(CONTRACT.partition("\n\nbotorch-ext")[0], names)
-    space, study, trials = (names[name] for name in ("space", "study", "trials"))
-    assert list(trials[0].params) == ["temperature", "catalyst", "equivalents", "solvent"]
-    assert all(space.contains(trial.params) for trial in trials)
-    assert all(
-        trial.params["temperature"] == round(trial.params["temperature"], 1) for trial in trials
-    )
-    frame = study.to_pandas()
-    assert list(frame["state"]) == ["attached"] * 8 + ["told"] + ["pending"] * 3
-    assert list(frame["temperature"][:8]) == [row["temperature"] for row in OLD]
-    assert list(frame["solvent"][:8]) == [row["solvent"] for row in OLD]
-    assert list(frame["yield"][:8]) == list(pandas_frame["yield"])
-    assert frame["yield"][8] == 71.3 and frame["yield"][9:].isna().all()
-    assert frame["predicted mean"][8:].notna().all() and frame["predicted mean"][:8].isna().all()
-    assert (frame["ended_at"][8] >= frame["asked_at"][8]) and frame["asked_at"][:8].isna().all()
-    predicted = study.predict(trials).to_pandas()
-    bands = ["5 %", "95 %", "observed 5 %", "observed 95 %"]
-    assert list(predicted) == [*space.names, "mean", "std", *bands]
-    assert list(predicted["solvent"]) == [trial.params["solvent"] for trial in trials]
-    named = study.predict([trial.params for trial in trials]).to_pandas()
-    pd.testing.assert_frame_equal(named, predicted)
-    pd.testing.assert_frame_equal(
-        study.predict(predicted[list(space.names)]).to_pandas(), predicted
-    )
-    best = study.recommended()
-    assert space.contains(best.params) and 0 <= best.probability <= 1
-    with pytest.raises(
-        TableError,
-        match=r"row 0 is the result of trial 0 once more; .*; and 3 more .*; repeat=True",
-    ):
-        study.attach(pandas_frame)
-    assert len(study.attach(pandas_frame, repeat=True, outside=True)) == 8
-    outside = study.strategy.history.trials[6]
-    assert outside.info == {"attached": True, "outside": True} and outside.params == OLD[6]
-    study.correct(6, 70.0)
-    assert bx.Study("yield.db").to_pandas()["yield"][6] == 70.0
 
 
 SPACE = """\

@@ -32,24 +32,6 @@ def test_a_run_and_its_strategy():
     assert str(strategy).splitlines() == ["RandomSearch", trials, f"  best value told: {at}"]
 
 
-def test_a_study_as_this_process_knows_it(tmp_path):
-    place = tmp_path / "lab.db"
-    study = bx.Study(place, RandomSearch(ROWS), minimize=True)
-    trials = study.ask(4)
-    study.tell(trials[0], 3.0)
-    study.tell(trials[1], 2.0)
-    study.abandon(trials[2], failed=True)
-    shown = str(study).splitlines()
-    assert shown == [
-        f"Study 'study' in '{place}'",
-        "  trials: 2 told, 1 failed, 1 pending",
-        "  best value told: 2 at [{:.6g}, {:.6g}]".format(*trials[1].x.tolist()),
-    ]
-    # It reads no file: a debugger may print it anywhere, and a file may be gone.
-    bx.Study(place, RandomSearch(ROWS)).tell(trials[3], 1.0)
-    assert str(study).splitlines() == shown
-
-
 @pytest.mark.parametrize(
     ("trial", "shown"),
     [

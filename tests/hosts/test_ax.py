@@ -39,8 +39,7 @@ from ax.exceptions.storage import JSONDecodeError
 from ax.generation_strategy.generation_node import GenerationNode
 from ax.generation_strategy.generation_strategy import GenerationStrategy
 from ax.generation_strategy.generator_spec import GeneratorSpec
-from ax.generation_strategy.transition_criterion import MaxGenerationParallelism, MinTrials
-from ax.service.ax_client import AxClient, ObjectiveProperties
+from ax.generation_strategy.transition_criterion import MinTrials
 from ax.storage.json_store.decoder import object_from_json
 from ax.storage.json_store.encoder import object_to_json
 from ax.storage.json_store.registry import CORE_DECODER_REGISTRY
@@ -360,21 +359,6 @@ def test_batches_of_arms():
         assert 1 <= len({arm.signature for arm in run.arms}) == len(run.arms) < 6
 
 
-def test_the_older_client():
-    older = AxClient(generation_strategy=generation_strategy("gp_bucb", **FIXED))
-    older.create_experiment(
-        parameters=[{"name": name, "type": "range", "bounds": [2.0, 5.0]} for name in "xy"],
-        objectives={"cost": ObjectiveProperties(minimize=True)},
-    )
-    hand = bx.algorithms.gp_bucb(AxSpace(older.experiment.search_space).chosen, **FIXED)
-    for _ in range(2):
-        trials, is_done = older.get_next_trials(2)
-        for trial, (index, point) in zip(hand.ask(2), trials.items(), strict=True):
-            assert not is_done and [*point.values()] == trial.x.tolist()
-            older.complete_trial(index, {"cost": (0.5 * index, 0.0)})
-            hand.tell(trial.id, -0.5 * index)
-
-
 def test_what_other_nodes_asked_is_data(tmp_path):
     spec = GeneratorSpec(Generators.SOBOL, generator_kwargs={"seed": 3})
     sobol = [MinTrials(2, transition_to="first")]
@@ -513,25 +497,6 @@ def test_what_the_user_allowed_is_loaded(tmp_path):
     assert loaded("JSON", tmp_path).get_next_trials(1) == ours.get_next_trials(1)
     (node,) = through_json(generation_strategy("gp_bucb", mean=half, **FIXED))._nodes
     assert node._recipe.arguments["mean"] is half
-
-
-def test_all_of_a_node_comes_back():
-    first = StrategyNode(
-        "gp_bucb",
-        contexts=["heat"],
-        num_points=50,
-        name="first",
-        should_deduplicate=True,
-        transition_criteria=[MinTrials(5, transition_to="last")],
-        pausing_criteria=[MaxGenerationParallelism(threshold=3)],
-        seed=4,
-    )
-    strategy = GenerationStrategy(nodes=[first, StrategyNode("integrated_ei", name="last")])
-    again = through_json(strategy)
-    assert [node.name for node in again._nodes] == ["first", "last"]
-    for node, other in zip(again._nodes, strategy._nodes, strict=True):
-        assert json.dumps(object_to_json(node)) == json.dumps(object_to_json(other))
-    assert [node.name for node in strategy.clone_reset()._nodes] == ["first", "last"]
 
 
 MODEL = {

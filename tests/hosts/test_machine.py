@@ -65,11 +65,13 @@ def test_any_order_in_a_space(actions):
     Machine(Memory(chosen), chosen).run(actions)
 
 
+@pytest.mark.parametrize("minimizes", [False, True])
 @settings(max_examples=6)
 @given(actions=ACTIONS)
-def test_any_order_in_a_study(tmp_path_factory, actions):
+def test_any_order_in_a_study(tmp_path_factory, minimizes, actions):
     chosen = recipe("gp_bucb", num_points=40)
-    Machine(InStudy(chosen, tmp_path_factory.mktemp("study")), chosen).run(actions)
+    study = InStudy(chosen, tmp_path_factory.mktemp("study"), minimizes)
+    Machine(study, chosen).run(actions)
 
 
 @settings(max_examples=10)

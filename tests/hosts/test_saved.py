@@ -2,17 +2,15 @@
 
 import gzip
 import json
-import math
 import sys
 from copy import deepcopy
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from botorch.models.kernels.categorical import CategoricalKernel
 from botorch.models.utils.gpytorch_modules import get_covar_module_with_dim_scaled_prior
-from gpytorch import constraints, kernels, means, priors
+from gpytorch import constraints, kernels, priors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -21,7 +19,6 @@ from torch import nn
 import botorch_ext as bx
 from botorch_ext import delays, widths
 from botorch_ext.integrations.saved_arguments import allow_argument, as_text, from_text
-from botorch_ext.kernel_functions.smoothness import HolderConstants
 from botorch_ext.kernels import GroupAdditiveKernel, NuggetKernel, TaskKernel
 from botorch_ext.kernels.structure import plain_kernel
 from botorch_ext.studies.plain_arguments import plain
@@ -75,9 +72,7 @@ KERNELS = {
 VALUES = {
     "plain": [1, 2.0, True, None, "a", 0.1 + 0.2, -0.0, 1e-320],
     "nested": {"a": (1, [2.0, {0: "b"}])},
-    "numpy": np.float64(1 / 3),
     "initial": (torch.rand(3, 2, dtype=torch.float64), torch.rand(3, 1)),
-    "codes": torch.tensor([2**53 + 1, 1]),
     "tree": bx.Box(
         [(0, 1), (1, 9), (2, 4)],
         integer=[1],
@@ -94,17 +89,10 @@ VALUES = {
             conditions={"b": ("c", ["u"])},
         )
     ),
-    "contexts": bx.ContextSpace(bx.Box([(0, 3), (0, 1)]), tasks=((0, 4),)),
     "fitted": bx.Fitted(every=3),
-    "holder": HolderConstants(1.0, 0.5, (math.inf, 2.0), 1.0),
     "width": widths.Scaled(widths.Enlarged(widths.SelfNormalized(2.0, 0.1, 0.05), 0.1), 1 / 3),
-    "delay": delays.LogNormal(3.0, 0.5),
-    "allowance": delays.Quantile(delays.Poisson(3.0)),
     "SciPy": delays.FromScipy(stats.lognorm(s=0.5, scale=3)),
-    "linear mean": means.LinearMean(2, bias=False),
     "models": bx.CandidateModels.lengthscales(RBF(), [0.1, 1 / 3, 0.5], 0.01).with_nugget(0.1),
-    "growing": bx.CandidateModels.growing(Matern(2.5), 4.0, 0.01, dim=2),
-    "means": bx.CandidateModels.prior_means(RBF(), [0.5, None, means.LinearMean(1)], 0.01),
 }
 
 
@@ -186,13 +174,6 @@ class Hidden(nn.Module):
         self.own_prior = nn.Linear(width, 1)
 
 
-class Private:
-    """An object that does not show what it was made with."""
-
-    def __init__(self, rate):
-        self._rate = rate
-
-
 def test_what_is_not_allowed_is_refused_by_name_until_it_is():
     with pytest.raises(ValueError, match=r"mean cannot be saved.*allow_argument\(double\)"):
         as_text({"mean": double})
@@ -216,10 +197,9 @@ def test_what_is_not_allowed_is_refused_by_name_until_it_is():
             allow_argument(argument, name)
 
 
-ITSELF, EXTRA, HOOKED, DATA = [], RBF(), RBF(), bx.CandidateModels(RBF(), 0.01)
+ITSELF, EXTRA, DATA = [], RBF(), bx.CandidateModels(RBF(), 0.01)
 ITSELF.append(ITSELF)
 EXTRA.extra = 3.0
-HOOKED.register_forward_pre_hook(lambda module, given: None)
 DATA.add(drawn(1, 1), drawn(1))
 
 
@@ -227,25 +207,19 @@ DATA.add(drawn(1, 1), drawn(1))
     ("value", "message"),
     [
         (EXTRA, "k must be as its constructor makes it"),
-        (HOOKED, "k must be as its constructor makes it"),
         (DATA, "models must have no data"),
         (torch.ones(1, requires_grad=True), "a tensor must .* no gradient"),
-        (torch.ones(1, device="meta"), "a tensor must be on the CPU"),
         (torch.ones([1] * 9), "a tensor must .* at most 8 dimensions"),
-        (np.array(["a"]), "k cannot be saved: can't convert"),
         (ITSELF, "k must be nested at most"),
         (Hidden(2), "k must be as its constructor makes it to be saved, got a Hidden"),
-        (Private(2), "k cannot be saved: a Private must have an attribute rate"),
         (10**400, "k must be a number of 64 bits"),
         # Advice is given where it helps.
         (lambda X: X, "unknown$"),
-        (kernels.RFFKernel(4, num_dims=2), "unknown$"),
     ],
     ids=lambda given: "" if isinstance(given, str) else type(given).__name__,
 )
 def test_what_would_be_lost_is_refused(value, message):
-    for kind in (Hidden, Private):
-        allow_argument(kind)
+    allow_argument(Hidden)
     with pytest.raises(ValueError, match=message):
         as_text({"k": value})
 

@@ -1,12 +1,10 @@
 """Studies and runs with named parameters: params of trials, tables whose columns keep their names,
 and what is kept of a space."""
 
-import warnings
 from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
-import torch
 
 import botorch_ext as bx
 from botorch_ext.exceptions import (
@@ -14,7 +12,6 @@ from botorch_ext.exceptions import (
     ObjectiveError,
     OutsideDomainError,
     TrialFailedWarning,
-    UnknownTrialError,
 )
 from botorch_ext.strategies import RandomSearch
 
@@ -44,25 +41,6 @@ def at_random(**changes):
 # --- params ---------------------------------------------------------------------------------------
 
 
-def test_trials_have_params_and_names_change_no_choice():
-    data = [KNOWN, KNOWN | {"solvent": "dmso"}], [0.3, 0.5]
-    options = {"kernel": bx.Fitted(), "width": 2.0, "num_initial": 2}
-    named = bx.algorithms.gp_bucb(SPACE, initial=data, **options)
-    points = torch.stack([SPACE.point(row) for row in data[0]])
-    unnamed = bx.algorithms.gp_bucb(SPACE.without_names(), initial=(points, data[1]), **options)
-    for _ in range(3):
-        trial, other = named.ask(), unnamed.ask()
-        assert torch.equal(trial.x, other.x)
-        assert trial.params == SPACE.params(trial.x) == trial.given
-        assert [type(value) for value in trial.params.values()] == [float, float, int, str]
-        assert trial.params["temperature"] == round(trial.params["temperature"], 1)
-        assert other.given is other.x and other.params.keys() == {"x0", "x1", "x2", "x3"}
-        for one, asked in ((named, trial), (unnamed, other)):
-            one.tell(asked, result_of(trial.params))
-    assert named.attach(KNOWN, 0.4).params == KNOWN
-    assert named.best_params() == SPACE.params(named.best()[0])
-
-
 def test_an_objective_gets_a_dict_and_failures_say_where():
     result = bx.run(at_random(), result_of, 4, progress=False)
     assert result.params == [SPACE.params(x) for x in result.X]
@@ -79,28 +57,6 @@ def test_an_objective_gets_a_dict_and_failures_say_where():
 
 
 # --- what is kept ---------------------------------------------------------------------------------
-
-
-def test_a_study_keeps_its_space(tmp_path):
-    path = tmp_path / "yield.db"
-    study = bx.Study(path, at_random(), minimize=True)
-    first, second = study.ask(2)
-    study.tell(first, 3.5)
-    assert study.attach(KNOWN, 2.5).params == KNOWN
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        again = bx.Study(path, at_random())
-    assert [trial.params for trial in again.strategy.history.trials] == [
-        *(first.params, second.params, KNOWN)
-    ]
-    assert again.best_params() == KNOWN
-    stranger = bx.Trial(1, second.x + 0.1, None, {}, SPACE)
-    with pytest.raises(UnknownTrialError, match=r"got Trial 1 at \{'temperature': "):
-        again.tell(stranger, 1.0)
-    otherwise = ["60 >= temperature + equivalents / 2"]
-    assert bx.Study(
-        path, RandomSearch(bx.Space(PARAMETERS, constraints=otherwise), seed=3)
-    ).minimize
 
 
 @pytest.mark.parametrize(
@@ -153,26 +109,3 @@ def test_the_table_of_a_study(tmp_path, clock):
     assert ended == [60, 60, 60, None, 60]
     with pytest.raises(OutsideDomainError, match=r"day must be one of .*, got 'wed' in context"):
         study.ask(context={"load": 0.3, "day": "wed"})
-
-
-TAKEN = ("state", "asked_at", "ended_at", "predicted mean", "state_")
-
-
-def test_columns_of_the_library_take_no_name_of_the_user(tmp_path):
-    """A study and a run with parameters and contexts that are called as the columns are."""
-    space = bx.Space({name: bx.Real(j, j + 1) for j, name in enumerate(TAKEN)})
-    contexts = bx.Space(value=bx.Real(0, 1))
-    strategy = RandomSearch(space, seed=1, context_domain=contexts)
-    study = bx.Study(tmp_path / "lab.db", strategy, objective="std")
-    trial = study.ask(context={"value": 0.5})
-    study.tell(trial, 7.0)
-    table = study.to_pandas()
-    assert [*table] == ["trial", "state__", *TAKEN, "value", "std", "asked_at_", "ended_at_"]
-    assert table[[*TAKEN]].iloc[0].to_dict() == trial.params
-    assert (table["state__"][0], table["value"][0], table["std"][0]) == ("told", 0.5, 7.0)
-    assert table["asked_at_"][0] <= table["ended_at_"][0]
-    with warnings.catch_warnings():  # all of its columns are known
-        warnings.simplefilter("error")
-        other = bx.Study(tmp_path / "other.db", strategy, objective="std")
-        (attached,) = other.attach(table)
-    assert attached.params == trial.params

@@ -178,17 +178,6 @@ def test_the_same_call_goes_on_in_the_sign_of_the_first_one():
         quiet(strategy, cost, 9, minimize=False)
 
 
-def test_trials_pending_from_before_are_evaluated_first():
-    strategy, flaky = make(finite()), Flaky()
-    asked = strategy.ask(3)
-    strategy.tell(1, 0.5)
-    result = quiet(strategy, flaky, 5)
-    assert [x for (x,) in flaky.calls[:2]] == [asked[0].x.tolist(), asked[2].x.tolist()]
-    assert result.ids == [1, 0, 2, 3, 4] and result.Y[0] == 0.5  # the told value stands
-    strategy.ask(3)
-    assert len(quiet(strategy, f, 6).ids) == 8  # more than the total are pending
-
-
 def test_the_objective_may_return_a_tensor_and_change_its_arguments():
     spoilt, clean = contextual(), contextual()
 

@@ -365,47 +365,6 @@ def test_a_warning_that_is_made_an_error_loses_no_value(place):
 # --- processes that are killed --------------------------------------------------------------------
 
 
-def killed_in(place, call, workers):
-    """How a process ends that is killed in the given call of its objective."""
-    calls = []
-
-    def objective(x):
-        calls.append(x)
-        if len(calls) == call:
-            time.sleep(0.05)  # so that what the other workers have is told
-            os.kill(os.getpid(), signal.SIGKILL)
-        if len(calls) > call:
-            time.sleep(60)  # under way when it dies
-        return f(x)
-
-    options = {"executor": partial(ThreadPoolExecutor, workers), "max_pending": workers}
-    options = options if workers > 1 else {}
-    child = in_a_fork(lambda: quiet(opened(place), objective, 12, **options))
-    return os.waitpid(child, 0)[1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 3])
-def test_what_was_under_way_is_evaluated_again_and_what_was_told_is_not(place, workers):
-    assert killed_in(place, 6, workers) == signal.SIGKILL
-    assert killed_in(place, 3, workers) == signal.SIGKILL
-    study = opened(place)
-    told, pending = kinds(study, Told), study.pending
-    assert 1 <= len(pending) <= workers
-    seen = []
-
-    def objective(x):
-        seen.append(x.tolist())
-        return f(x)
-
-    assert sorted(quiet(study, objective, 12).ids) == list(range(12))
-    assert len(seen) == 12 - len(told)
-    trials = study.strategy.history.trials
-    assert seen[: len(pending)] == [trials[id].x.tolist() for id in pending]
-    assert kinds(study, Told)[: len(told)] == told
-    assert sorted(kinds(study, Told)) == sorted(kinds(study, Asked)) == list(range(12))
-
-
 @pytest.mark.slow
 def test_a_claim_ends_with_its_process_whatever_becomes_of_its_children(place, tmp_path):
     reader, writer = os.pipe()

@@ -30,7 +30,6 @@ from botorch_ext.exceptions import (
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies import description
-from botorch_ext.studies.plain_events import in_sign
 from tests.studies.kept import BOX, POINTS, at_random, gp_bucb, on_a_set
 
 
@@ -39,64 +38,7 @@ def path(tmp_path):
     return tmp_path / "lab.db"
 
 
-def plain(trial):
-    context = None if trial.context is None else trial.context.tolist()
-    return trial.id, trial.x.tolist(), context, trial.info
-
-
-def in_contexts():
-    """In float32, whose digits must come back too."""
-    domain = bx.FiniteSet(torch.rand(9, 2, generator=torch.Generator().manual_seed(1)))
-    return RandomSearch(domain, context_domain=bx.Box([[0.0], [1.0]], dtype=torch.float32))
-
-
-def played(one, sign=1.0):
-    """All kinds of events, some in another order than that of asking."""
-    takes_contexts = (one if isinstance(one, bx.Strategy) else one.strategy).context_space
-
-    def context(number):
-        return None if takes_contexts is None else torch.tensor([1 / (number + 3)])
-
-    a, b, c = one.ask(3, context=context(0))
-    one.tell(c, sign * value_at(c.x))
-    one.abandon(a, failed=True)
-    attached = one.attach(b.x, sign * 0.75, context(1))
-    one.tell(b.id, sign / 3)
-    one.correct(c, sign * 0.17)
-    one.correct(attached.id, sign * 0.4)
-    one.abandon(one.ask(context=context(2)))
-    return one.ask(context=context(3))
-
-
 # --- what is kept ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("minimize", [False, True])
-@pytest.mark.parametrize("make", [on_a_set, in_contexts])
-def test_a_study_that_is_opened_again_goes_on_bit_for_bit(path, make, minimize):
-    sign = -1.0 if minimize else 1.0
-    study, alone = bx.Study(path, make(), minimize=minimize), make()
-    before = bx.Study(path, make())
-    assert plain(played(study, sign)) == plain(
-        bx.Trial(**vars(played(alone)) | {"info": study.events[-1].trial.info})
-    )
-    again = bx.Study(path, make())
-    for one in (study, before, again):
-        assert lines(one) == lines(study) and one.minimize is minimize
-        history = one.strategy.history
-        assert [plain(trial) for trial in history.trials] == [
-            plain(trial) for trial in alone.history.trials
-        ]
-        assert history.values == alone.history.values == {2: 0.17, 3: 0.4, 1: 1 / 3}
-        assert history.failed == {0} and history.abandoned == {0, 4} and one.pending == [5]
-        assert history.trials[0].x.dtype == make().domain.dtype
-    assert again.report() == study.report()
-    if make is on_a_set:
-        assert torch.equal(again.best()[0], alone.best()[0])
-        assert again.best()[1] == sign * alone.best()[1]
-        trial, expected = again.ask(), alone.ask()
-        assert torch.equal(trial.x, expected.x)
-        assert trial.info == in_sign(expected.info, sign)
 
 
 def test_what_returned_is_on_disk(path):
@@ -120,21 +62,6 @@ def test_what_returned_is_on_disk(path):
         with begun() as connection:
             found = [connection.exec_driver_sql(f"PRAGMA {each}").scalar() for each in settings]
         assert found == [2, "wal"]  # 2 is FULL: fsync before a commit returns
-
-
-def test_two_studies_see_each_other(path):
-    one, two = bx.Study(path, on_a_set()), bx.Study(path, on_a_set())
-    first, second = one.ask(), two.ask()
-    assert second.id == 1 and not torch.equal(first.x, second.x)
-    assert one.pending == two.pending == [0, 1]
-    two.tell(0, 0.25)
-    with pytest.raises(UnknownTrialError, match=r"already told \(0.25\)"):
-        one.tell(0, 0.5)
-    assert one.pending == [1] and lines(one) == lines(two)
-    other = bx.Study(path, at_random(), name="other")
-    assert other.pending == [] and other.ask().id == 0
-    with pytest.raises(UnknownTrialError, match="none of this strategy or study"):
-        other.tell(first, 1.0)
 
 
 class Counts(RandomSearch):

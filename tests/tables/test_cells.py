@@ -32,27 +32,6 @@ def test_one_table_however_it_was_saved(tmp_path, encoding, delimiter, end):
 
 
 @pytest.mark.parametrize(
-    ("content", "heads", "row"),
-    [
-        # The line that names the separator decides, whatever there is more of.
-        (b"sep=;\r\na;b,c,d\r\n1;2\r\n", ["a", "b,c,d"], ["1", "2"]),
-        # Separators in names: the rows below decide, and then the quotes.
-        (b"trial;a, b, c, d;value\n0;0,5;7,5\n", ["trial", "a, b, c, d", "value"], None),
-        (b'a;"b,c,""d"",e"\n', ["a", 'b,c,"d",e'], None),
-        # A line break in a heading, and signs that Python takes for the end of a line.
-        (b'"time\n[h]";yield\n1;2\n', ["time\n[h]", "yield"], ["1", "2"]),
-        ("\u2028\n\v\n\f\na;b\n1;2\n".encode(), ["a", "b"], ["1", "2"]),
-        (b'"1\r\n2",c\n"say ""hi""",\n', ["1\r\n2", "c"], ['say "hi"', ""]),
-        (b",a,b\n0,1,2\n", ["", "a", "b"], ["0", "1", "2"]),  # as pandas writes its index
-    ],
-)
-def test_the_separator_is_found(tmp_path, content, heads, row):
-    sheet = read(tmp_path, content)
-    assert sheet.heads == heads
-    assert row is None or sheet.rows[0].cells == row
-
-
-@pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"a,b,,\n1,2,,x\n", "line 2 has 4 cells, and the heading 2: is there a decimal comma"),
