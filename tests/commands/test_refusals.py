@@ -20,14 +20,6 @@ def path(tmp_path):
     return tmp_path / "lab.db"
 
 
-def closed(path, num):
-    """A study with some trials, in a file that nobody has open."""
-    bx.Study(path.with_name("open.db"), at_random()).ask(num)
-    connection = sqlite3.connect(path.with_name("open.db"))
-    connection.execute(f"VACUUM INTO '{path}'")
-    connection.close()
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_places_that_hold_no_study(path, capsys, command, tmp_path):
     assert "got no file" in refused(capsys, *command, path)
@@ -56,34 +48,6 @@ def test_names(path, capsys, tmp_path):
         message = refused(capsys, command[0], path, *command[1:])
         assert "several studies, say which by name: 'first', 'second'" in message
     assert not (tmp_path / "lab.html").exists()
-
-
-@pytest.mark.parametrize(
-    ("table", "column", "value"),
-    [
-        ("studies", "name", b"\xff"),
-        ("studies", "description", "[]"),
-        ("studies", "schema", "x"),
-        ("events", "body", b"\xff"),
-        ("events", "body", None),
-        ("events", "at", "noon"),
-        ("events", "number", "x"),
-        ("events", "digest", 1.5),
-    ],
-)
-def test_columns_that_hold_what_they_should_not(path, capsys, table, column, value):
-    closed(path, 2)
-    connection, table = sqlite3.connect(path), f"botorch_ext_{table}"
-    with connection:
-        # Without what the columns were declared to be.
-        names = ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({table})"))
-        connection.execute(f"ALTER TABLE {table} RENAME TO before")
-        connection.execute(f"CREATE TABLE {table} ({names})")
-        connection.execute(f"INSERT INTO {table} SELECT * FROM before")
-        connection.execute("DROP TABLE before")
-        connection.execute(f"UPDATE {table} SET {column} = ?", [value])
-    connection.close()
-    refused(capsys, "trials", path)
 
 
 ASKED = {"event": "asked", "id": 0, "x": [1.0], "context": None, "info": {}}

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
-import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
 from botorch_ext.domains.choices import Choice
 from botorch_ext.exceptions import (
-    BotorchExtWarning,
     BrokenStudyError,
     HostWarning,
     NewerStudyError,
@@ -167,34 +162,3 @@ def test_records_that_others_do_not_fit_are_trials_of_others() -> None:
     copy.tell(5, 7.5)
     copy.hosted.follow(copy.trials)
     assert [*history(copy).values.values()][-1] == 7.5 and history(copy).num_asked > 2
-
-
-# --- files of 0.2.0, and other versions -----------------------------------------------------------
-
-OF_0_2_0 = json.loads(Path(__file__).with_name("trials_0.2.0.json").read_text())
-FIXED = {"kernel": RBFKernel(), "noise_variance": 0.01, "width": 2.0}
-
-
-@pytest.mark.parametrize(
-    ("case", "arguments"),
-    [
-        ("gp_bucb, minimized", FIXED | {"num_initial": 2}),
-        ("fitted, maximized", {"kernel": bx.Fitted(every=2), "width": 2.0, "num_initial": 4}),
-    ],
-)
-def test_trials_of_0_2_0_stay_its_own(case: str, arguments: dict[str, Any]) -> None:
-    space = bx.Space({name: SPACE.parameters[name] for name in ("rate", "depth", "kind")})
-    later = HostedStrategy(
-        Recipe("gp_bucb", arguments).make(space), space, case.endswith("minimized")
-    )
-    trials = [HostTrial(**trial) for trial in OF_0_2_0[case]]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", BotorchExtWarning)
-        later.follow(trials)
-    assert later.strategy.history.num_asked == 5
-    # Later versions know them once this one has asked, whose first record describes it.
-    for is_described in (True, False):
-        values, record = later.ask()
-        assert ('"strategy":' in record) == is_described
-        trials.append(HostTrial(len(trials), values, record=record))
-        later.follow(trials)

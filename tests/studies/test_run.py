@@ -601,5 +601,6 @@ def test_what_is_recommended_of_nothing_and_of_a_strategy_that_recommends_nothin
     result = optimize(cost, strategy, 4, minimize=True)
     assert torch.equal(result.recommended_x, strategy.best()[0])
     assert result.recommended_mean == -strategy.best()[1]
+    assert f"expected value {result.recommended_mean:.6g}" in repr(result)
     with pytest.raises(ValueError, match="domain"):
         optimize(hill, contextual(), 3)

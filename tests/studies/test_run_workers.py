@@ -278,19 +278,6 @@ def test_values_that_had_come_survive_the_death_of_a_pool():
     assert len(calls) == 3  # and the one that had come was not evaluated again
 
 
-def test_a_pool_found_dead_when_a_trial_is_handed_to_it():
-    def dies(pool):  # what was under way fails later than the next submit
-        if len(pool.futures) == 2:
-            pool.fail(DIED, 0)
-            raise DIED
-
-    counted = Counted()
-    executor, made = in_turn(lambda: ByHand(dies), lambda: Threads(4))
-    result = quiet(make(finite()), counted, 6, executor=executor, max_pending=2, max_retries=1)
-    assert len(made) == 2 and counted.most <= 2
-    require_all(result, 6)
-
-
 class Mortal(Executor):
     """Dies of row 4, with everything that is under way."""
 

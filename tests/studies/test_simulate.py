@@ -121,6 +121,7 @@ def test_a_simulation_is_the_loop_of_its_definition(played, delay, changing):
         for each in (strategy, by_hand)
     )
     assert found == expected and trace.strategy is strategy and trace.seconds > 0
+    assert f"best value, without noise: {max(values):.6g}" in repr(trace)
     assert strategy.history.values == pytest.approx(by_hand.history.values, rel=1e-9, abs=1e-12)
     assert trace.told_at.tolist() == told_at and trace.delays.tolist() == delays.tolist()
     assert torch.equal(trace.X, torch.stack([trial.x for trial in strategy.history.trials]))

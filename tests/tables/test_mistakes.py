@@ -9,7 +9,6 @@ import botorch_ext as bx
 from botorch_ext.command_line import main
 from botorch_ext.exceptions import TableError
 from botorch_ext.strategies import RandomSearch
-from tests.helpers import rbf
 
 pytest.importorskip("sqlalchemy")
 
@@ -120,24 +119,6 @@ def test_results_of_before_are_taken_whole_or_not_at_all(refused, mistake):
     said = refused("attach", sheet=OLD + rows)
     assert message in said and said.startswith("to_do.csv: ")
     assert " in x" not in said
-
-
-def test_points_of_a_sheet_are_refused_by_line(tmp_path, capsys):
-    """Of a method that learns from points of its domain alone."""
-    space, kernel = bx.Space(t=bx.Real(0, 1)), rbf(0.5)
-    study = bx.Study(
-        tmp_path / "t.db",
-        bx.algorithms.thompson_sampling(space, kernel, noise_variance=0.01),
-    )
-    study.attach([{"t": 0.5, "value": 1.0}])
-    Path("points.csv").write_text("t\n0.5\n\n7\n", encoding="utf-8")
-    assert main(["predict", str(tmp_path / "t.db"), "points.csv"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("botorch-ext: points.csv: line 4: t must be") and "in x" not in said
-    Path("points.csv").write_text("t,value\n0.25,1\n7,1\n", encoding="utf-8")
-    assert main(["attach", str(tmp_path / "t.db"), "points.csv"]) == 2
-    assert "points.csv: line 3: t must be" in capsys.readouterr().err
-    assert len(study.events) == 1
 
 
 def test_places_that_are_no_sheet_and_numbers_that_are_none(refused, tmp_path):

@@ -1,13 +1,10 @@
 """What a study makes of tables: columns by name, rows outside the space, repeats, rounding."""
 
-import math
-
 import pytest
 import torch
 from torch.testing import assert_close
 
 import botorch_ext as bx
-from botorch_ext.command_line import main
 from botorch_ext.exceptions import (
     OutsideDomainWarning,
     TableError,
@@ -17,7 +14,6 @@ from botorch_ext.exceptions import (
 from botorch_ext.strategies import RandomSearch
 from tests.helpers import rbf
 from tests.studies.commands import refused, shown
-from tests.tables.spaces import rows_of
 
 pytest.importorskip("sqlalchemy")
 
@@ -231,36 +227,3 @@ def test_tables_are_predicted_as_their_points_are(minimize):
         study.predict([trials[0].params, trials[1].params | {"solvent": None}])
     with pytest.warns(TableWarning, match="not used: 'yields'"):
         study.predict(pandas.DataFrame([trials[0].params | {"yields": 1.0}]))
-
-
-@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.OutsideDomainWarning")
-def test_the_command_predicts_the_points_of_a_sheet_in_order(folder, capsys):
-    study = modelled(context=bx.Space(hour=bx.Real(0, 24)))
-    for i in range(4):
-        study.attach([ROWS[i % 2] | {"temperature": 20.0 + 9 * i, "hour": 3.0 * i}])
-    head = "hour,solvent,temperature,catalyst,equivalents,notes\n"
-    points = [
-        (3, "dmso", 25.5, 0.01, 2, "a"),
-        (21, "water", 70, 0.02, 5, "b"),
-        (3, "dmso", 99, 0.01, 2, ""),
-    ]
-    sheet = head + "".join(",".join(map(str, point)) + "\n" for point in points)
-    (folder / "points.csv").write_text(sheet, encoding="utf-8")
-    assert main(["predict", "lab.db", "points.csv", "--csv", "found.csv", "--decimal-comma"]) == 0
-    captured = capsys.readouterr()
-    assert captured.out == "wrote found.csv with predictions at 3 points\n"
-    assert "points.csv: columns that are not used: 'notes'" in captured.err
-    assert "points.csv: 1 of 3 points lie outside" in captured.err
-    assert captured.err.rstrip().endswith(": line 4")  # as in the file
-    names, *rows = rows_of((folder / "found.csv").read_text("utf-8-sig"), ";")
-    columns = ["temperature [°C]", "catalyst", "equivalents", "solvent", "scale", "hour"]
-    bands = ["5 %", "95 %", "observed 5 %", "observed 95 %"]
-    assert names == [*columns, "mean", "std", *bands]
-    for row, (hour, solvent, temperature, catalyst, number, _) in zip(rows, points, strict=True):
-        settings = (temperature, catalyst, number, solvent, 3)
-        point = dict(zip(SPACE.parameters, settings, strict=True))
-        found = study.strategy.predict([point], context={"hour": hour}).numbers
-        cells = [float(cell.replace(",", ".")) for cell in row[6:]]
-        assert cells == pytest.approx([float(each[0]) for each in found.values()])
-        assert row[3] == solvent and float(row[0].replace(",", ".")) == temperature
-        assert float(row[5].replace(",", ".")) == hour and not math.isnan(cells[0])
