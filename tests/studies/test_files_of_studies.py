@@ -16,7 +16,6 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from sqlalchemy.pool import QueuePool
 
 import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
@@ -227,26 +226,6 @@ def test_a_call_has_the_file_for_itself_and_an_open_study_keeps_its_log(path):
         whole = struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, *sqlite_files._SHARED, 0)
         with path.open("r+b") as mine, pytest.raises(BlockingIOError):
             fcntl.fcntl(mine, fcntl.F_OFD_SETLK, whole)
-
-
-@pytest.mark.parametrize("method", ["_do_get", "_inc_overflow"])
-def test_an_interrupt_within_the_pool_leaves_the_study_usable(path, method):
-    study, caught = bx.Study(path, at_random()), []
-    study.ask()
-    original = getattr(QueuePool, method)
-
-    def interrupted(pool):
-        caught.append(original(pool))  # whose connection is never given back
-        raise KeyboardInterrupt
-
-    if method == "_inc_overflow":
-        study._journal.database.engine.dispose()
-    with patch.object(QueuePool, method, interrupted), pytest.raises(KeyboardInterrupt):
-        study.tell(0, 1.0)
-    for _ in range(3):
-        study.ask()
-    study.tell(0, 1.0)
-    assert study.pending == bx.Study(path, at_random()).pending == [1, 2, 3]
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.models import KernelGP
 from botorch_ext.models.cholesky import GrowingCholesky
-from botorch_ext.strategies import Asked, OptimisticStrategy, RandomSearch
+from botorch_ext.strategies import Asked, OptimisticStrategy
 from botorch_ext.studies import questions, stopping
 from tests.helpers import pairwise, rbf
 from tests.objectives import f
@@ -271,24 +271,6 @@ def test_the_end_of_an_iterator_ends_the_run(name):
     strategy = contextual()
     result = quiet(strategy, g, 9, **streams)
     assert result.ids == [0, 1, 2, 3] and strategy.pending == [] and not result.interrupted
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"contexts": HOURS[:5]}, "contexts must have at least 6 entries, .* got 5"),
-        ({"contexts": [[11.0]] * 5 + [[math.nan]]}, r"contexts\[5\] must be finite"),
-        ({"contexts": lambda number: [1.0, 2.0]}, "contexts of step 0 must have shape"),
-        ({"contexts": 3.0}, "contexts must be values, one for each step"),
-        ({"contexts": HOURS, "actions": ACTIONS[:5]}, "actions must have at least"),
-        ({"strategy": InRounds(finite()), "actions": ACTIONS}, "actions must be None for InRounds"),
-    ],
-)
-def test_streams_that_do_not_fit_are_refused_before_anything_is_asked(options, message):
-    given = {"strategy": RandomSearch(finite(), context_domain=CONTEXTS)} | options
-    with pytest.raises(ValueError, match=message):
-        quiet(objective=lambda x, z=None: 0.0, num_trials=6, **given)
-    assert given["strategy"].events == ()
 
 
 # --- failures -------------------------------------------------------------------------------------

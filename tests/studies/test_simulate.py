@@ -8,7 +8,6 @@ import pytest
 import torch
 from scipy import stats
 
-import botorch_ext as bx
 from botorch_ext import Box, FiniteSet, simulate
 from botorch_ext.delays import Geometric, Poisson, as_delay
 from botorch_ext.exceptions import HorizonReached, ObjectiveError, WaitingForObservations
@@ -255,18 +254,6 @@ def test_a_function_of_a_point(domain):
     assert trace.values.tolist() == pytest.approx([f(x) for x in trace.X])
     top = max(f(x) for x in domain.points) if isinstance(domain, FiniteSet) else 3.0
     assert (trace.regret + trace.values).tolist() == pytest.approx([top] * 5, abs=1e-7)
-
-
-def test_a_function_of_named_parameters():
-    space = bx.Space(a=bx.Real(0, 1), n=bx.Integer(1, 4), kind=bx.Choice(["x", "y"]))
-
-    def f(params):
-        assert 0 <= params["a"] <= 1 and params["n"] in range(1, 5)
-        return (params["kind"] == "y") - (params["a"] - 0.3) ** 2 - abs(params["n"] - 3)
-
-    trace = simulate(RandomSearch(space, seed=1), f, 5)
-    assert trace.values.tolist() == pytest.approx([f(space.params(x)) for x in trace.X])
-    assert (trace.regret + trace.values).tolist() == pytest.approx([1.0] * 5, abs=1e-7)
 
 
 @pytest.mark.parametrize(
