@@ -291,6 +291,7 @@ def test_the_objective_and_its_unit_are_those_the_study_was_begun_with(path):
     for other in ({"objective": "cost"}, {"unit": "g"}):
         with pytest.raises(AnotherStrategyError, match=f"{next(iter(other))} is "):
             bx.Study(path, at_random(), **other)
+    assert f"Study 'study' in '{path}'" in repr(study)
     bare = bx.Study(path, at_random(), name="bare")
     assert (bare.name, bare.objective, bare.unit) == ("bare", "value", None)
 
