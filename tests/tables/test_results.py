@@ -5,6 +5,7 @@ import torch
 from torch.testing import assert_close
 
 import botorch_ext as bx
+from botorch_ext.command_line import main
 from botorch_ext.exceptions import (
     OutsideDomainWarning,
     TableError,
@@ -14,6 +15,7 @@ from botorch_ext.exceptions import (
 from botorch_ext.strategies import RandomSearch
 from tests.helpers import rbf
 from tests.studies.commands import refused, shown
+from tests.tables.spaces import rows_of
 
 pytest.importorskip("sqlalchemy")
 
@@ -227,3 +229,27 @@ def test_tables_are_predicted_as_their_points_are(minimize):
         study.predict([trials[0].params, trials[1].params | {"solvent": None}])
     with pytest.warns(TableWarning, match="not used: 'yields'"):
         study.predict(pandas.DataFrame([trials[0].params | {"yields": 1.0}]))
+
+
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.OutsideDomainWarning")
+def test_the_command_predicts_the_points_of_a_sheet_in_order(folder, capsys):
+    study = modelled()
+    study.attach(ROWS)
+    head = "solvent,temperature,catalyst,equivalents,notes\n"
+    sheet = head + "dmso,25.5,0.01,2,a\nwater,70,0.02,5,b\ndmso,99,0.01,2,\n"
+    (folder / "points.csv").write_text(sheet, encoding="utf-8")
+    assert main(["predict", "lab.db", "points.csv", "--csv", "found.csv"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "wrote found.csv with predictions at 3 points\n"
+    assert "points.csv: columns that are not used: 'notes'" in captured.err
+    assert captured.err.rstrip().endswith(": line 4")  # outside of the space, as in the file
+    names, *rows = rows_of((folder / "found.csv").read_text("utf-8-sig"))
+    columns = ["temperature [°C]", "catalyst", "equivalents", "solvent", "scale"]
+    bands = ["5 %", "95 %", "observed 5 %", "observed 95 %"]
+    assert names == [*columns, "mean", "std", *bands]
+    points = [(25.5, 0.01, 2, "dmso", 3), (70, 0.02, 5, "water", 3), (99, 0.01, 2, "dmso", 3)]
+    for row, numbers in zip(rows, points, strict=True):
+        assert (float(row[0]), float(row[1]), int(row[2]), row[3]) == numbers[:4]
+        point = dict(zip(SPACE.parameters, numbers, strict=True))
+        found = study.predict([point]).to_pandas().iloc[0]
+        assert [float(cell) for cell in row[5:]] == pytest.approx(found[[*names[5:]]].tolist())
