@@ -1,7 +1,5 @@
 """Claims of the benchmarks hold where the rows say so, and only there."""
 
-import math
-
 import pytest
 
 pytest.importorskip("optuna")
@@ -9,9 +7,7 @@ pytest.importorskip("optuna")
 from benchmarks.insured import methods as m
 from benchmarks.insured.claims import CLAIMS, KNOWN_FAILURES, Claim, ratio
 from benchmarks.insured.runs import cases
-from benchmarks.insured.tables import FIRST_SEED, LOCKED, SETTINGS, SMOOTH, TABLES
-from benchmarks.real.environments import OURS as OURS_NOW
-from benchmarks.real.report import difference, log_regrets
+from benchmarks.insured.tables import FIRST_SEED, SETTINGS, SMOOTH, TABLES
 
 
 def _rows(table, regrets, **columns):
@@ -54,72 +50,8 @@ def test_the_price_is_at_most_a_quarter(cost: float, holds: bool) -> None:
     assert not claim.row([])["holds"]
 
 
-def test_the_better_of_two_is_what_counts() -> None:
-    claim = _claim("generic perturbations")
-    regrets = {m.INSURED: [12.0] * 2, m.GP_UCB: [20.0] * 2, m.EC_GP_UCB: [9.0] * 2}
-    row = claim.row(_rows("generic", regrets))
-    assert not row["holds"]
-    assert row["measured"].startswith("up to 1.33")
-    assert claim.row(_rows("generic", regrets | {m.EC_GP_UCB: [10.0] * 2}))["holds"]
-
-
-@pytest.mark.parametrize(
-    ("early", "late", "holds"), [(30.0, 36.0, True), (30.0, 39.0, False), (39.0, 41.0, False)]
-)
-def test_lock_outs_are_left_for_good(early: float, late: float, holds: bool) -> None:
-    rows = []
-    for problem in LOCKED:
-        rows += _rows("worst", {m.INSURED: [early] * 2}, problem=problem)
-        rows += _rows("worst", {m.INSURED: [late] * 2}, problem=problem, horizon=2000)
-    assert _claim("lock-outs: insured").row(rows)["holds"] is holds
-    assert not _claim("lock-outs: insured").row(rows[:-2])["holds"]
-
-
-@pytest.mark.parametrize(("lost", "holds"), [(1, True), (2, False)])
-def test_a_tenth_of_the_maximisers_may_be_lost(lost: int, holds: bool) -> None:
-    rows = _rows("lost", {m.USEFUL: [1.0] * 10})
-    for row in rows:
-        row["lost"] = row["seed"] < lost
-    claim = _claim(f"{m.USEFUL}: the maximiser")
-    assert claim.row(rows)["holds"] is holds
-    assert not claim.row([])["holds"]
-
-
-def test_a_known_failure_is_reproduced_by_one_run() -> None:
-    claim = _claim("a probe pushes")
-    regrets = {m.INSURED: [5.0, 25.0], m.GP_UCB: [5.0, 5.0]}
-    row = claim.row(_rows("worst", regrets, problem="random linear"))
-    assert row == {"claim": claim.text, "measured": "1 of 2 runs", "holds": True}
-    regrets[m.INSURED] = [5.0, 14.0]
-    assert not claim.row(_rows("worst", regrets, problem="random linear"))["holds"]
-
-
 def test_what_is_to_run_is_fresh_and_has_its_claim() -> None:
     found = cases(list(TABLES))
     assert len(set(found)) == len(found)
     assert all(case.seed >= FIRST_SEED and case.setting in SETTINGS for case in found)
     assert {claim.table for claim in (*CLAIMS, *KNOWN_FAILURES)} == set(TABLES)
-
-
-def test_regrets_and_differences():
-    known, unknown = "BBOB f9, d = 3", "spring"
-
-    def row(task, method, loss, seed=0):
-        return {
-            "problem": task,
-            "method": method,
-            "seed": seed,
-            "recommended": loss,
-            "observed": loss,
-            "seen": [loss, 4.0],
-        }
-
-    rows = [row(known, OURS_NOW, 0.1), row(known, "TPE", 1.0), row(known, "random", 100.0)]
-    rows += [row(unknown, OURS_NOW, 1.0), row(unknown, "TPE", 2.0), row(unknown, "random", 3.0)]
-    regrets = log_regrets(rows)
-    assert regrets[known]["TPE"][0] == 0.0 and regrets[known][OURS_NOW][0] == pytest.approx(-1)
-    least = regrets[unknown]
-    assert least["TPE"][0] > least[OURS_NOW][0]
-    found = difference(regrets, "TPE", lambda task: task.name == known)
-    assert found is not None and found.mean == pytest.approx(-1) and math.isnan(found.error)
-    assert difference(regrets, "HEBO", lambda task: True) is None

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import botorch_ext as bx
-from botorch_ext.reports.words import duration, in_words
+from botorch_ext.reports.words import duration
 from botorch_ext.studies import databases, journal
 from tests.studies.commands import rows_of, shown, week
 from tests.studies.kept import at_random, gp_bucb
@@ -54,13 +54,6 @@ def test_all_studies_and_those_without_trials_are_shown(path, clock, capsys):
     assert rows_of(shown(capsys, "trials", path, "--name", "second", "--csv")) == []
 
 
-def test_many_pending_trials_are_counted(path, capsys):
-    bx.Study(path, at_random()).ask(25)
-    text = shown(capsys, "status", path)
-    assert "trial 9 at" in text and "trial 10 at" not in text and "and 15 more trials" in text
-    assert "last result  none yet" in text
-
-
 def test_the_table_of_trials_has_all_of_them(path, clock, capsys):
     week(path, clock)
     head, *lines = shown(capsys, "trials", path).splitlines()
@@ -71,37 +64,6 @@ def test_the_table_of_trials_has_all_of_them(path, clock, capsys):
     assert len({len(line) for line in (head, lines[1])}) == 1
 
 
-def test_csv_has_every_bit_of_every_number(path, clock, capsys):
-    week(path, clock)
-    study = bx.Study(path, gp_bucb())
-    rows = rows_of(shown(capsys, "trials", path, "--csv"))
-    history = study.strategy.history
-    for row, trial in zip(rows, history.trials, strict=True):
-        assert int(row["trial"]) == trial.id
-        assert [float(row["x0"]), float(row["x1"])] == trial.x.tolist()
-        value = history.values.get(trial.id)
-        assert row["value"] == ("" if value is None else repr(value))
-        assert row["info_std"] == ("" if trial.id == 5 else repr(trial.info["std"]))
-    assert rows[5]["value"] == "-0.25"  # a number, and no formula
-    assert rows[0]["asked_at"] == "2026-11-18T11:06:40.250Z"
-    assert rows[0]["ended_at"] == rows[5]["ended_at"] == "2026-11-18T13:06:40.250Z"
-    assert rows[4]["ended_at"] == rows[5]["asked_at"] == ""
-    assert (rows[1]["first_value"], rows[1]["value"]) == ("71.0", "0.71")
-    assert rows[1]["corrected_at"] == "2026-11-18T13:07:40.250Z"
-    assert rows[0]["first_value"] == rows[0]["corrected_at"] == ""
-
-
-def test_contexts_have_columns(path, capsys):
-    strategy = bx.strategies.RandomSearch(
-        bx.Box([[-1.0], [1.0]]), context_domain=bx.Box([[0.0], [9.0]])
-    )
-    study = bx.Study(path, strategy)
-    study.ask(context=[7.5])
-    row = rows_of(shown(capsys, "trials", path, "--csv"))[0]
-    assert row["context0"] == "7.5" and "x1" not in row
-    assert "in context (7.5)" in shown(capsys, "status", path)
-
-
 def test_csv_goes_to_a_file(path, clock, capsys, tmp_path):
     week(path, clock)
     text = shown(capsys, "trials", path, "--csv")
@@ -109,17 +71,11 @@ def test_csv_goes_to_a_file(path, clock, capsys, tmp_path):
     assert (tmp_path / "lab.csv").read_bytes() == text.encode("utf-8-sig")
 
 
-def test_words():
+def test_durations_in_words():
     assert [duration(s) for s in (-1, 0.5, 61, 119, 120, 7199, 7200, 172_799, 172_800)] == [
         *("less than 1 s", "less than 1 s", "61 s", "119 s", "2 min", "119 min", "2 h", "47 h"),
         "2 days",
     ]
-    width = {"class": "Scaled", "width": {"class": "Constant", "value": 2.0}, "none": None}
-    assert in_words(width) == "Scaled(width=Constant(value=2))"
-    assert in_words({"dtype": "torch.float64", "values": [[0.1, 1e-9]]}) == "[[0.1, 1e-09]]"
-    assert in_words({"dtype": "d", "shape": [900, 2], "sha256": "f"}) == "[900, 2] numbers"
-    assert in_words([[1], [2], [3], [4], [5], [6], [7]]).endswith("[6], ... 7 in all]")
-    assert in_words("\x1b[2J\u202e") == r"\x1b[2J\u202e"
 
 
 def test_text_of_others_computes_and_steers_nothing(path, capsys):

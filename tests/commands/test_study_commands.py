@@ -1,7 +1,5 @@
 """Commands that begin a study, ask with contexts, and open strategies that cannot be made again."""
 
-import csv
-import io
 import json
 import re
 import shlex
@@ -10,9 +8,7 @@ from pathlib import Path
 import pytest
 
 import botorch_ext as bx
-from botorch_ext.command_line import main
 from botorch_ext.strategies import RandomSearch
-from tests.helpers import rbf
 from tests.studies.commands import refused, rows_of, shown
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
@@ -24,7 +20,6 @@ SPACES = {
         'put quotes around "Äquivalente"',
     ),
     "a blank in a name": ("[parameters]\nreaction time = 5\n", 'put quotes around "reaction time"'),
-    "nothing": ("", "must have parameters by name"),
     "an unknown entry": ("minimise = true\n" + TIME, "got 'minimise'"),
     "no type": (
         "[parameters.time]\nlow = 1\nhigh = 9\n",
@@ -34,11 +29,8 @@ SPACES = {
     "no end": (TIME.replace("high = 9\n", ""), "time: .*missing.*'high'"),
     "a misspelt end": (TIME.replace("high", "hihg"), "got 'hihg'; did you mean 'high'?"),
     "ends in the wrong order": (TIME.replace("9", "0"), "time: low must be at most high"),
-    "a text": (TIME.replace("low = 1", 'low = "one"'), "time: low must be one number"),
-    "no table": ("[parameters]\ntime = 5\n", "time must have a type and its values, got 5"),
     "a constraint of nothing": ('constraints = ["tiem <= 5"]\n' + TIME, "tiem"),
     "an unknown method": ('method = "integrated_ie"\n' + TIME, "did you mean 'integrated_ei'?"),
-    "a method that needs more": ('method = "bpe"\n' + TIME, "space.toml: "),
     "an unknown argument": (TIME + "[arguments]\nsead = 4\n", "sead"),
 }
 
@@ -126,76 +118,6 @@ def test_values_on_the_line_are_written_as_people_write_them(capsys, typed, valu
     assert study.strategy.history.values == {0: value}
 
 
-@pytest.mark.parametrize(
-    ("text", "models"),
-    [
-        ('method = "gp_bucb"\narguments = { kernel = "Fitted", width = 2.0 }\n', bx.Fitted()),
-        ('method = "credible_ucb"\narguments = { models = "Particles" }\n', bx.Particles()),
-    ],
-)
-def test_a_study_of_a_method_with_models(folder, capsys, text, models):
-    (folder / "space.toml").write_text(text + TIME, encoding="utf-8")
-    shown(capsys, "new", "lab.db", "space.toml")
-    assert shown(capsys, "ask", "lab.db").startswith("trial,time [s],value")
-    assert models in bx.Study("lab.db").strategy.arguments.given.values()
-
-
-def test_conditions_stand_in_the_file(folder, capsys):
-    text = """\
-constraints = ["`reaction time` + 2 * temperature <= 100"]
-
-[conditions]
-depth = ["model", ["forest", "tree"]]
-
-[parameters]
-"reaction time" = { type = "real", low = 1, high = 90 }
-temperature = { type = "real", low = 20, high = 40 }
-model = { type = "choice", values = ["linear", "forest", "tree"] }
-depth = { type = "integer", low = 1, high = 9 }
-"""
-    (folder / "space.toml").write_text(text, encoding="utf-8")
-    shown(capsys, "new", "lab.db", "space.toml")
-    sheet = shown(capsys, "ask", "lab.db", "-n", "8")
-    rows = list(csv.DictReader(io.StringIO(sheet)))
-    assert {row["model"] for row in rows} == {"linear", "forest", "tree"}
-    assert all((row["depth"] == "") == (row["model"] == "linear") for row in rows)
-    assert all(float(r["reaction time"]) + 2 * float(r["temperature"]) <= 100.001 for r in rows)
-    wrong = text.replace('["forest", "tree"]]', '["forst"]]')
-    (folder / "space.toml").write_text(wrong, encoding="utf-8")
-    said = refused(capsys, "new", "other.db", "space.toml")
-    assert "condition of depth: model must be one of" in said and "'forest'" in said
-
-
-@pytest.mark.parametrize("minimize", [False, True])
-def test_what_is_recommended_may_fall_short(capsys, minimize):
-    numbers = {"noise_variance": 4.0, "width": 2.0}
-    strategy = bx.algorithms.gp_bucb(bx.Space(time=bx.Real(1, 9)), rbf(3.0).float(), **numbers)
-    strategy.expect(bx.exceptions.PriorScaleWarning)
-    study = bx.Study("lab.db", strategy, minimize=minimize, objective="cost", unit="EUR")
-    for time in range(1, 9):
-        study.attach({"time": time}, (time - 4.5) ** 2 + 3 * (-1) ** time)
-    shortfall = study.recommended().shortfall
-    assert shortfall > 0
-    last = shown(capsys, "recommended", "lab.db").splitlines()[-1]
-    said, _, number = last.rpartition(": ")
-    assert said == "cost [EUR], expected shortfall from the best evaluated point"
-    assert float(number) == pytest.approx(shortfall, rel=1e-4)
-
-
-class Own(RandomSearch):
-    """A strategy that a user wrote."""
-
-
-def test_strategies_of_the_user_are_refused_by_name(capsys):
-    study = bx.Study("lab.db", Own(bx.Box([(0, 1)])))
-    study.ask()
-    for command in (["ask"], ["abandon", "0"], ["correct", "0", "1"], ["recommended"]):
-        said = refused(capsys, command[0], "lab.db", *command[1:])
-        assert "does not have, Own: open the study in Python" in said
-    assert "1 asked: 1 pending" in shown(capsys, "status", "lab.db")
-    assert study.pending == [0]
-
-
 def test_several_studies_in_one_place(capsys):
     for name in ("first", "second"):
         bx.Study("lab.db", RandomSearch(bx.Box([(0, 1)])), name=name).ask()
@@ -267,11 +189,3 @@ def test_the_entries_of_the_page(folder, capsys):
     kinds = [type(strategy.domain.parameters[name]).__name__ for name in ("size", "solvent")]
     assert kinds == ["Ordered", "Choice"]
     assert len(strategy.domain.parameters["solvent"].descriptors) == 3
-
-
-@pytest.mark.parametrize("command", ["new", "ask", "tell", "attach", "predict", "recommended"])
-def test_every_command_explains_itself(capsys, command):
-    with pytest.raises(SystemExit, match="0"):
-        main([command, "--help"])
-    said = capsys.readouterr().out
-    assert "where the study is" in said

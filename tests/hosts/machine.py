@@ -162,6 +162,7 @@ class InStudy:
         self.study.correct(key, value)
 
     def strategy(self) -> Strategy:
+        self.resume()  # all that is known is in the file
         return self.study.strategy
 
 

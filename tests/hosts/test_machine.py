@@ -43,59 +43,50 @@ def test_every_method_in_a_host_of_the_least(name):
     assert machine.num_asked >= 3
 
 
-@pytest.mark.parametrize("minimizes", [False, True])
-@settings(max_examples=10)
-@given(actions=ACTIONS)
-def test_any_order_in_a_host_of_the_least(minimizes, actions):
-    chosen = recipe("gp_bucb", num_points=40)
-    Machine(Memory(chosen, minimizes=minimizes), chosen).run(actions)
-
-
-@settings(max_examples=8)
-@given(actions=ACTIONS)
-def test_any_order_with_rounds(actions):
-    chosen = recipe("certified_bucb", num_points=40)
-    Machine(Memory(chosen), chosen).run(actions)
-
-
-@settings(max_examples=8)
-@given(actions=ACTIONS)
-def test_any_order_in_a_space(actions):
-    chosen = recipe("gp_bucb", num_initial=30)  # of first points, or each ask searches the space
-    Machine(Memory(chosen), chosen).run(actions)
-
-
-@settings(max_examples=6)
-@given(actions=ACTIONS)
-def test_any_order_in_a_study(tmp_path_factory, actions):
-    chosen = recipe("gp_bucb", num_points=40)
-    Machine(InStudy(chosen, tmp_path_factory.mktemp("study")), chosen).run(actions)
-
-
-@settings(max_examples=10)
-@given(actions=ACTIONS)
-def test_any_order_in_optuna(actions):
+def in_optuna(chosen, folder, minimizes):
     pytest.importorskip("optuna")
     from tests.hosts.in_optuna import InOptuna
 
-    chosen = recipe("gp_bucb", num_points=40)
-    Machine(InOptuna(chosen, minimizes=len(actions) % 2 == 0), chosen).run(actions)
+    return InOptuna(chosen, minimizes)
 
 
-@settings(max_examples=3)
-@given(actions=ACTIONS)
-def test_any_order_in_ax(tmp_path_factory, actions):
+def in_ax(chosen, folder, minimizes):
     pytest.importorskip("ax")
     from tests.hosts.in_ax import InAx
 
-    chosen = recipe("gp_bucb", num_points=40)
-    Machine(InAx(chosen, tmp_path_factory.mktemp("ax")), chosen).run(actions)
+    return InAx(chosen, folder)
+
+
+def in_memory(chosen, folder, minimizes):
+    return Memory(chosen, minimizes=minimizes)
+
+
+#: A host, its method, and how many orders are drawn.
+HOSTS = {
+    "memory": (in_memory, recipe("gp_bucb", num_points=40), 10),
+    "memory, with rounds": (in_memory, recipe("certified_bucb", num_points=40), 8),
+    # Of first points, or each ask searches the space.
+    "memory, in a space": (in_memory, recipe("gp_bucb", num_initial=30), 8),
+    "study": (InStudy, recipe("gp_bucb", num_points=40), 6),
+    "optuna": (in_optuna, recipe("gp_bucb", num_points=40), 6),
+    "ax": (in_ax, recipe("gp_bucb", num_points=40), 3),
+}
+
+
+@pytest.mark.parametrize("minimizes", [False, True])
+@pytest.mark.parametrize("name", HOSTS)
+def test_any_order_in_any_host(tmp_path_factory, name, minimizes):
+    make, chosen, number = HOSTS[name]
+
+    @settings(max_examples=number)
+    @given(actions=ACTIONS)
+    def play(actions):
+        Machine(make(chosen, tmp_path_factory.mktemp("host"), minimizes), chosen).run(actions)
+
+    play()
 
 
 @pytest.mark.parametrize("name", ["bpe", "integrated_ei"])
 def test_one_of_each_action_in_ax(tmp_path, name):
-    pytest.importorskip("ax")
-    from tests.hosts.in_ax import InAx
-
     chosen = recipe(name, num_points=25)
-    Machine(InAx(chosen, tmp_path), chosen).run(SCRIPT)
+    Machine(in_ax(chosen, tmp_path, True), chosen).run(SCRIPT)

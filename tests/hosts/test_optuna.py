@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import multiprocessing
-import pickle
 import warnings
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -26,7 +23,6 @@ from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage  # noqa:
 from optuna.storages.journal import JournalFileBackend  # noqa: E402
 from optuna.trial import TrialState  # noqa: E402
 
-import botorch_ext as bx  # noqa: E402
 from botorch_ext.exceptions import HostWarning, IndependentSamplingWarning  # noqa: E402
 from botorch_ext.integrations.optuna import ATTRIBUTE, StrategySampler  # noqa: E402
 from tests.helpers import rbf  # noqa: E402
@@ -72,18 +68,16 @@ MIXED = {
 
 
 def of_every_kind(trial: Any) -> float:
-    values = {
-        "rate": trial.suggest_float("rate", 1e-4, 0.1, log=True),
-        "share": trial.suggest_float("share", 0.1, 0.75, step=0.05),
-        "depth": trial.suggest_int("depth", 2, 9),
-        "batch": trial.suggest_int("batch", 16, 512, log=True),
-        "even": trial.suggest_int("even", 2, 10, step=2),
-        "kind": trial.suggest_categorical("kind", ["rbf", None, True, 3]),
-        "alone": trial.suggest_categorical("alone", ["one"]),
-    }
-    types = [float, float, int, int, int, (str, type(None), bool, int), str]
-    assert all(isinstance(*each) for each in zip(values.values(), types, strict=True))
-    return math.log10(values["rate"]) + values["share"] + values["depth"]
+    rate = trial.suggest_float("rate", 1e-4, 0.1, log=True)
+    share = trial.suggest_float("share", 0.1, 0.75, step=0.05)
+    depth = trial.suggest_int("depth", 2, 9)
+    batch = trial.suggest_int("batch", 16, 512, log=True)
+    even = trial.suggest_int("even", 2, 10, step=2)
+    kind = trial.suggest_categorical("kind", ["rbf", None, True, 3])
+    alone = trial.suggest_categorical("alone", ["one"])
+    assert [type(each) for each in (rate, share, depth, batch, even)] == [float] * 2 + [int] * 3
+    assert kind in MIXED["kind"].choices and alone == "one"
+    return math.log10(rate) + share + depth
 
 
 def test_parameters_of_every_kind() -> None:
@@ -93,23 +87,15 @@ def test_parameters_of_every_kind() -> None:
     # The space of the first trial was not known.
     assert [ATTRIBUTE in trial.system_attrs for trial in study.trials] == [False] + 7 * [True]
     # A step is a number of a column; the ends are among them.
-    x = [json.loads(t.system_attrs[ATTRIBUTE]["record"])["x"] for t in study.trials[1:]]
-    for point, trial in zip(x, study.trials[1:], strict=True):
-        batch, depth, even, kind, rate, share = point
+    for trial in study.trials[1:]:
+        record = json.loads(trial.system_attrs[ATTRIBUTE]["record"])
+        batch, depth, even, kind, rate, share = record["x"]
         assert (batch, depth) == (trial.params["batch"], trial.params["depth"])
         assert 2 + 2 * even == trial.params["even"] and rate == trial.params["rate"]
         assert 0.1 + 0.05 * share == pytest.approx(trial.params["share"])
         assert MIXED["kind"].choices[int(kind)] == trial.params["kind"]
     for name, top in (("even", 4), ("share", 13)):
         assert len({*study.sampler._followed.space.parameters[name].ends} & {0.0, top}) == 2
-
-
-def test_results_of_others_stand_for_first_points() -> None:
-    study = study_of(optuna.samplers.RandomSampler(seed=0))
-    study.optimize(bowl, n_trials=8)
-    study.sampler = StrategySampler("integrated_ei", particles=bx.Particles(8))
-    study.ask(SPACE)
-    assert "particles" in study.trials[-1].system_attrs[ATTRIBUTE]["record"]
 
 
 def test_choices_that_are_equal_in_python_are_one() -> None:
@@ -150,23 +136,6 @@ def test_a_space_that_changes_begins_anew_with_what_is_known() -> None:
     assert [*study.trials[4].params.values()] == strategy.ask().x.tolist()
 
 
-@pytest.mark.filterwarnings("ignore:the values of . trials")
-def test_records_of_another_space_give_no_results() -> None:
-    def space(*names: str) -> dict[str, Any]:
-        return {name: FloatDistribution(-1.0, 2.0) for name in names}
-
-    study = study_of(sampler(search_space=space("a", "b")))
-    for names, num_trials, known in ((("a", "b"), 3, 0), (("a", "c"), 2, 0), (("c",), 1, 2)):
-        study.sampler = sampler(search_space=space(*names))
-        for _ in range(num_trials):
-            study.tell(study.ask(space(*names)), 0.5)
-        found = history(study)
-        assert len(found.attached) == known and found.num_asked == num_trials
-    assert [found.trials[id].x.item() for id in found.attached] == [
-        trial.params["c"] for trial in study.trials[3:5]
-    ]
-
-
 def test_a_value_that_was_evaluated_elsewhere_is_attached_there() -> None:
     study = study_of()
 
@@ -203,17 +172,6 @@ def test_a_study_goes_on_from_a_file(tmp_path: Any, kind: str) -> None:
         assert [*trial.system_attrs] == [ATTRIBUTE]
         assert len(json.dumps(trial.system_attrs)) < (2500 if trial.number == 0 else 500)
         hand.tell(asked.id, -trial.value)
-
-
-def test_two_studies_of_one_name_are_two() -> None:
-    shared = sampler()
-    studies = [study_of(shared, study_name="one") for _ in range(2)]
-    alone = study_of(study_name="one")
-    studies[0].optimize(bowl, n_trials=4)
-    for study in (studies[1], alone):
-        study.optimize(lambda trial: bowl(trial) + 0.3 * trial.params["a"], n_trials=4)
-    assert [t.params for t in studies[1].trials] == [t.params for t in alone.trials]
-    assert numbers(studies[1].trials) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "journal", "memory"])
@@ -262,23 +220,6 @@ def test_threads_never_ask_the_same() -> None:
     assert sorted(numbers(study.trials)) == [*range(8)]
 
 
-@pytest.mark.parametrize(
-    "copied", [copy.deepcopy, copy.copy, lambda it: pickle.loads(pickle.dumps(it))]
-)
-def test_a_copy_asks_the_same(copied: Any) -> None:
-    study = study_of()
-    study.optimize(bowl, n_trials=4)
-    before, study.sampler = study.sampler, copied(study.sampler)
-    study.sampler.reseed_rng()
-    asked = study.ask(SPACE).params
-    study.tell(4, state=TrialState.FAIL)
-    strategy = by_hand()
-    for trial in study.trials[:4]:
-        strategy.tell(strategy.ask().id, -trial.value)
-    assert [*asked.values()] == strategy.ask().x.tolist()
-    assert before is not study.sampler
-
-
 # --- trials that others chose, that fail or come again --------------------------------------------
 
 
@@ -321,14 +262,13 @@ def test_given_parameters_stay() -> None:
     assert num_asked(study) == 0
 
 
-KERNEL = rbf(2.0)
 GRID = {"x": IntDistribution(0, 3), "y": CategoricalDistribution([0, 1, 2, 3])}
 SQUARE = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
 
 
 def after_ten(space: Any, storage: Any = None, **more: Any) -> Any:
     """A study whose strategy asks for a corner over and over."""
-    arguments = {"kernel": KERNEL, "noise_variance": 0.01, "width": 1.5, "num_initial": 4}
+    arguments = {"kernel": rbf(2.0), "noise_variance": 0.01, "width": 1.5, "num_initial": 4}
     chosen = StrategySampler("gp_bucb", **(arguments | {"search_space": space} | more))
     study = study_of(chosen, storage=storage, study_name="one", load_if_exists=True)
     while len(study.trials) < 10:
@@ -375,24 +315,6 @@ def test_a_point_that_failed_is_not_asked_again_and_it_is_said_once() -> None:
     assert len({*seen}) == 4 and "repeat=True" in message
 
 
-@pytest.mark.filterwarnings("ignore:trials are sampled at random where")
-def test_where_all_points_run_the_question_of_the_method_is_taken() -> None:
-    study = after_ten(GRID)
-    asked = points(study, GRID, 18)
-    assert len({*asked[:16]}) == 16
-    assert all("record" in trial.system_attrs[ATTRIBUTE] for trial in study.trials[26:])
-    few = after_ten(SQUARE, num_points=14)
-    assert len({*points(few, SQUARE, 14)}) == 14
-
-
-def test_methods_with_rounds_repeat() -> None:
-    space = {"x": IntDistribution(0, 2)}
-    rounds = {"kernel": KERNEL, "noise_variance": 0.01, "width": 1.0, "horizon": 40}
-    study = study_of(StrategySampler("bpe", search_space=space, **rounds))
-    assert len({*points(study, space, 4)}) < 4
-    assert all("record" in trial.system_attrs[ATTRIBUTE] for trial in study.trials)
-
-
 # --- what is sampled at random --------------------------------------------------------------------
 
 ROUNDS = {"kernel": RBFKernel(), "noise_variance": 0.01, "width": 1.0, "horizon": 8}
@@ -410,74 +332,51 @@ def x_of(trial: Any) -> float:
     return trial.suggest_float("x", 0.0, 1.0)
 
 
+def names_that_are_others(trial: Any) -> float:
+    return trial.suggest_float("x", 2.0, 3.0) + trial.suggest_float("z", 0.0, 1.0)
+
+
+OTHER_RANGE = "x is sampled at random: not all trials have it with the same range"
+ALL_FAILED = "trials are sampled at random until one is complete: all trials so far failed (a NaN"
+NAMES = (
+    f"x is sampled at random: search_space has another range, {X}",
+    "z is sampled at random: it is not in search_space",
+    "y of search_space is not suggested: the values that the strategy chooses",
+)
+ONE = CategoricalDistribution(["a"])  # a single value, which is no mistake
+
+
 @pytest.mark.parametrize(
-    ("objective", "message", "asked"),
+    ("objective", "space", "messages", "asked"),
     [
-        (
-            lambda t: t.suggest_float("x", 0.0, 1.0 + t.number),
-            "x is sampled at random: not all trials have it with the same range",
-            1,
-        ),
-        (
-            lambda t: bowl(t) + (x_of(t) if t.number % 2 else 0.0),
-            "x is sampled at random: not all trials have it with the same range",
-            3,
-        ),
-        (
-            lambda t: x_of(t) * math.nan,
-            "trials are sampled at random until one is complete: all trials so far failed (a NaN",
-            0,
-        ),
+        (lambda t: t.suggest_float("x", 0.0, 1.0 + t.number), None, [OTHER_RANGE], 1),
+        (lambda t: bowl(t) + (x_of(t) if t.number % 2 else 0.0), None, [OTHER_RANGE], 3),
+        (lambda t: x_of(t) * math.nan, None, [ALL_FAILED], 0),
         (
             lambda t: x_of(t) + t.suggest_int("odd", 0, 2**60),
-            "odd is sampled at random: odd cannot be searched",
+            None,
+            ["odd is sampled at random: odd cannot be searched"],
             3,
         ),
-        (lambda t: x_of(t) + t.suggest_int("n", 0, 9), None, 3),
+        (lambda t: x_of(t) + t.suggest_int("n", 0, 9), None, [], 3),
+        (names_that_are_others, {"x": X, "y": X}, NAMES, 4),
+        (lambda t: x_of(t) + len(t.suggest_categorical("c", ["a"])), {"x": X, "c": ONE}, [], 4),
     ],
 )
-def test_what_is_random_is_said_once(objective: Any, message: str | None, asked: int) -> None:
-    study, said = played(objective)
-    assert len(said) == (message is not None) and all(each.startswith(message) for each in said)
+def test_what_is_random_is_said_once(objective: Any, space: Any, messages: Any, asked: int) -> None:
+    study, said = played(objective, search_space=space)
+    assert len(said) == len(messages) and all(map(str.startswith, said, messages))
     assert num_asked(study) == asked
 
 
-def test_names_of_the_search_space_are_compared() -> None:
-    def objective(trial: Any) -> float:
-        return trial.suggest_float("x", 2.0, 3.0) + trial.suggest_float("z", 0.0, 1.0)
-
-    _, said = played(objective, search_space={"x": X, "y": X})
-    assert said == [
-        f"x is sampled at random: search_space has another range, {X}",
-        "z is sampled at random: it is not in search_space",
-        "y of search_space is not suggested: the values that the strategy chooses for it have no "
-        "effect, as in trial 0",
-    ]
-    single = {"x": X, "c": CategoricalDistribution(["a"])}
-    _, said = played(
-        lambda t: x_of(t) + len(t.suggest_categorical("c", ["a"])), search_space=single
-    )
-    assert said == []  # single values are no mistake
-
-
-def test_first_trials_at_once_say_nothing() -> None:
-    study = study_of(StrategySampler("gp_bucb", **FIXED))
-    first, second = study.ask(), study.ask()
-    study.tell(first, x_of(first))
-    assert said_by(lambda: x_of(second)) == []  # it began when nothing was known
-
-
-def test_a_method_that_waits_or_has_ended_or_cannot_search_is_random() -> None:
+def test_a_method_that_has_ended_or_cannot_search_is_random() -> None:
     study, said = played(x_of, 10, name="bpe", search_space={"x": X})
     assert "as the method cannot ask: its horizon of 8 trials has ended" in said[0]
-    assert Counter(ATTRIBUTE in t.system_attrs for t in study.trials) == {True: 8, False: 2}
+    assert num_asked(study) == 8
     study, said = played(
         lambda t: t.suggest_float("rate", 0.1, 1.0, log=True), name="certified_bucb"
     )
     assert "logarithmic scales: rate" in said[0] and num_asked(study) == 0
-
-
-def test_several_objectives_are_sampled_at_random() -> None:
     study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler())
     said = said_by(lambda: study.optimize(lambda t: (bowl(t), 1.0), n_trials=2))
     assert said == ["trials are sampled at random: the study has several objectives"]
@@ -547,69 +446,26 @@ def test_a_tree_is_asked_in_its_branches() -> None:
     assert message == "depth is sampled at random: by the conditions it does not count here"
 
 
-def test_parents_with_one_value() -> None:
-    space = TREE | {"model": CategoricalDistribution(["linear"])}
-    conditions = {"depth": ("model", ["linear"]), "rate": ("booster", ["dart"])}
-    trial = study_of(in_a_tree(search_space=space, conditions=conditions)).ask()
-    assert trial.suggest_categorical("model", ["linear"]) == "linear"
-    assert {*trial.relative_params} >= {"depth", "booster"}
-
-
 # --- what is refused, and Optuna's own analyses ---------------------------------------------------
+
+
+IN_TREE = {"search_space": TREE}
 
 
 @pytest.mark.parametrize(
     ("algorithm", "arguments", "message"),
     [
         ("gp_bcub", {}, "did you mean 'gp_bucb'"),
-        ("gp_bucb", {"widht": 2.0}, "'widht'"),
-        ("certified_bucb", {}, "kernel must be given"),
         ("cgp_ucb", {}, "needs a context"),
-        ("gp_bucb", {"seed": 0.5}, "seed"),
         ("gp_bucb", {"repeat": "no"}, "repeat"),
         ("gp_bucb", {"search_space": {"a": 3}}, "a must have a distribution"),
         ("gp_bucb", {"search_space": {"a": IntDistribution(0, 2**60)}}, "a cannot be searched"),
-        ("gp_bucb", {"search_space": {"a": FloatDistribution(-1e308, 1e308)}}, "a cannot be"),
         ("bpe", ROUNDS | {"search_space": {"r": MIXED["rate"]}}, "logarithmic scales: r"),
-        ("gp_bucb", FIXED | {"kernel": RBFKernel(ard_num_dims=3), "search_space": SPACE}, "kernel"),
         ("gp_bucb", {"conditions": CONDITIONS}, "conditions must be given with search_space"),
-        (
-            "gp_bucb",
-            {"search_space": TREE, "conditions": {"deep": ("model", ["forest"])}},
-            "conditions .*'deep'",
-        ),
-        (
-            "gp_bucb",
-            {"search_space": TREE, "conditions": {"depth": ("model", ["forrest"])}},
-            "depth: model",
-        ),
-        (
-            "gp_bucb",
-            {"search_space": TREE, "conditions": {"depth": ("share", [3.0])}},
-            "depth: share",
-        ),
+        ("gp_bucb", IN_TREE | {"conditions": {"deep": ("model", ["forest"])}}, "conditions .*deep"),
+        ("gp_bucb", IN_TREE | {"conditions": {"depth": ("model", ["forrest"])}}, "depth: model"),
     ],
 )
 def test_wrong_arguments_are_refused_at_once(algorithm, arguments, message) -> None:
     with pytest.raises(ValueError, match=message):
         StrategySampler(algorithm, **arguments)
-
-
-@pytest.mark.slow
-def test_importances_and_plots() -> None:
-    pytest.importorskip("plotly")
-    pytest.importorskip("sklearn")
-    study = study_of(in_a_tree(num_initial=12))
-    study.optimize(branch, n_trials=16)
-    for evaluator in (
-        optuna.importance.PedAnovaImportanceEvaluator(),
-        optuna.importance.FanovaImportanceEvaluator(seed=0),
-    ):
-        found = optuna.importance.get_param_importances(study, evaluator=evaluator)
-        # Some evaluators leave out what not all trials have.
-        assert {"model", "share"} <= found.keys() <= TREE.keys()
-        assert sum(found.values()) == pytest.approx(1)
-    for name in ("contour", "edf", "optimization_history", "parallel_coordinate", "rank", "slice"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of plotly about itself
-            assert len(getattr(optuna.visualization, f"plot_{name}")(study).data) > 0

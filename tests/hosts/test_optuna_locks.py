@@ -106,21 +106,6 @@ def test_a_file_that_is_deleted_while_one_waits_has_one_holder_again(tmp_path: A
     other.join()
 
 
-def test_a_lock_of_a_file_that_is_gone_is_not_taken(tmp_path: Any) -> None:
-    """Between opening the file and locking it somebody may delete it, and another one make it."""
-    path = str(tmp_path / "lock")
-    for is_made_again in (False, True):
-        old = optuna_locks._opened(path)
-        os.unlink(path)
-        new = optuna_locks._opened(path) if is_made_again else None
-        assert not optuna_locks._is_taken(old, path)
-        if new is not None:
-            assert optuna_locks._is_taken(new, path)
-        for file in (old, new):
-            if file is not None:
-                optuna_locks._release(file)
-
-
 def test_where_there_is_no_lock_it_is_said(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Remote(JournalStorage):
         def __init__(self) -> None:
@@ -149,15 +134,15 @@ def test_a_long_wait_is_said(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> 
         pass
 
 
-def hold(make: Any, place: Any, pipe: Any) -> None:
-    with lock_of(make(place)):
-        pipe.send("held")
-        time.sleep(60)
-
-
 def excludes_and_ends_with_its_process(make: Any, place: Any, storage: Any) -> None:
     ours, theirs = CONTEXT.Pipe()
-    child = CONTEXT.Process(target=hold, args=(make, place, theirs), daemon=True)
+
+    def hold() -> None:
+        with lock_of(make(place)):
+            theirs.send("held")
+            time.sleep(60)
+
+    child = CONTEXT.Process(target=hold, daemon=True)
     child.start()
     assert ours.poll(30) and ours.recv() == "held"
     taken, thread = takes(lock_of(storage))

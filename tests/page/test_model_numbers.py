@@ -11,10 +11,8 @@ from botorch_ext.reports.model_numbers import LEVELS
 from botorch_ext.reports.numbers_of_study import numbers_at, numbers_of
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.page import page
-from botorch_ext.reports.parameters import NOTHING, columns_of
 from botorch_ext.reports.report_page import report_page
 from botorch_ext.strategies import RandomSearch
-from botorch_ext.studies.description import describe
 from tests.helpers import rbf
 from tests.page.studies import Parsed, require_harmless
 
@@ -51,26 +49,24 @@ def model(study):
 
 def test_the_recommended_point_the_batch_and_pending_trials(study, model):
     found, gain = study.recommended(), study.expected_gain(2)
-    at = study.predict(found.x, levels=LEVELS)
+    at, recommended = study.predict(found.x, levels=LEVELS), model.recommended
     assert LEVELS == (0.025, 0.25, 0.75, 0.975)
-    recommended = model.recommended
     assert recommended.x == found.x.tolist() and recommended.is_evaluated == found.is_evaluated
-    assert recommended.prediction.mean == pytest.approx(float(at.mean))
-    assert recommended.prediction.std == pytest.approx(float(at.std))
-    assert recommended.prediction.quantiles == pytest.approx(at.quantiles[0].tolist())
-    assert recommended.prediction.observed == pytest.approx(at.observation_quantiles[0].tolist())
-    assert recommended.probability == pytest.approx(found.probability)
-    assert recommended.shortfall == pytest.approx(found.shortfall)
+    said = recommended.prediction
+    assert (said.mean, said.std) == pytest.approx((float(at.mean), float(at.std)))
+    assert said.quantiles == pytest.approx(at.quantiles[0].tolist())
+    assert said.observed == pytest.approx(at.observation_quantiles[0].tolist())
+    expected = pytest.approx((found.probability, found.shortfall))
+    assert (recommended.probability, recommended.shortfall) == expected
     batch = model.next_batch  # as many points as were asked last
     assert batch.points == gain.x.tolist() and gain.gain >= 0
-    assert batch.gain == pytest.approx(gain.gain)
-    assert (batch.noise_std, batch.probability) == pytest.approx((0.1, gain.probability))
-    means = study.predict(gain.x).mean.tolist()
-    assert [each.mean for each in batch.predictions] == pytest.approx(means)
+    expected = pytest.approx((gain.gain, 0.1, gain.probability))
+    assert (batch.gain, batch.noise_std, batch.probability) == expected
     assert list(model.pending) == study.pending and model.missing == ()
-    trials = study.strategy.history.trials
-    means = study.predict([trials[id] for id in study.pending]).mean.tolist()
-    assert [each.mean for each in model.pending.values()] == pytest.approx(means)
+    trials = [study.strategy.history.trials[id] for id in study.pending]
+    for points, known in ((gain.x, batch.predictions), (trials, model.pending.values())):
+        means = study.predict(points).mean.tolist()
+        assert [each.mean for each in known] == pytest.approx(means)
 
 
 def test_the_most_important_parameters_come_first_everywhere(study, model):
@@ -134,26 +130,6 @@ def test_the_command_writes_the_page_of_the_study(study, model, tmp_path, capsys
         assert row[1:] == [f"{float(known.mean):.4g}", f"{lower} to {upper}", f"{low} to {high}"]
 
 
-def test_candidate_models_and_their_trials_are_listed(tmp_path, no_pictures):
-    candidates = bx.FiniteSet(torch.linspace(0, 1, 20).double()[:, None])
-    models = bx.CandidateModels.lengthscales(rbf(1.0), [0.1, 0.3, 2.0], 0.01)
-    strategy = bx.algorithms.mle_ucb(candidates, models, width=1.0)
-    strategy.expect(bx.exceptions.PriorScaleWarning)
-    study = bx.Study(tmp_path / "lab.db", strategy)
-    for _ in range(7):
-        trial = study.ask()
-        study.tell(trial, math.sin(6 * float(trial.x)))
-    rows = Parsed(report_page(study)).table("model", "trials")
-    told = study.report()["models"]
-    assert [(row[0], int(row[1])) for row in rows] == [(m["name"], m["times_played"]) for m in told]
-    evidence = torch.tensor([each["log_marginal_likelihood"] for each in told]).softmax(0).tolist()
-    shown = [float(row[2].removesuffix(" %")) / 100 for row in rows]
-    assert shown == pytest.approx(evidence, rel=1e-3, abs=1e-12)
-    # A finite set has no slices.
-    model = numbers_of(study)
-    assert model.slices == [] and model.importance is None and model.contours is None
-
-
 def test_each_context_has_its_best_trial_and_its_recommended_point(tmp_path, no_pictures):
     box, kernel = bx.Box([(-1.0, 1.0)]), rbf(0.5, 3.0)
     strategy = bx.algorithms.gp_bucb(
@@ -190,25 +166,3 @@ def test_what_cannot_be_said_is_said_with_its_reason(tmp_path, no_pictures):
     assert "What the model says is not shown: " in text.text and "open the study" in text.text
     with pytest.raises(ValueError, match="study must be a Study"):
         report_page(own)
-
-
-def test_columns_are_those_of_the_space():
-    space = bx.Space(
-        **SPACE.parameters,
-        fixed=bx.Integer(3, 3),
-        grade=bx.Choice(["coarse", "fine"]),
-        mesh=bx.Real(0.5, 4, step=0.5, unit="mm"),
-        conditions={"mesh": ("grade", ["fine"])},
-    )
-    described = describe(RandomSearch(space))
-    columns = columns_of(described, space.dim, 0)
-    assert tuple(column.name for column in columns.x) == space.names
-    assert [column.log for column in columns.x] == [name == "b" for name in space.names]
-    assert [column.unit or None for column in columns.x] == [space.units[n] for n in space.names]
-    for x in space.sample(20, seed=1):
-        params, cells = space.params(x), columns.cells(x.tolist())
-        for name, cell in zip(space.names, cells, strict=True):
-            value = params.get(name, NOTHING)
-            assert cell == (value if isinstance(value, str) else f"{value:.6g}")
-    numbered = columns_of(described, 3, 1)  # of another study, as a broken file may say
-    assert [column.name for column in numbered.all] == ["x0", "x1", "x2", "context0"]

@@ -1,20 +1,16 @@
 """Pictures of a page are drawn from known numbers, which are read back from axes and marks."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 from matplotlib.collections import (
     FillBetweenPolyCollection,
     LineCollection,
-    PathCollection,
     QuadMesh,
 )
 from matplotlib.dates import num2date
 
-import botorch_ext as bx
-from botorch_ext.reports.calibration import calibration
 from botorch_ext.reports.model_numbers import (
     Contours,
     ImportanceNumbers,
@@ -249,62 +245,3 @@ def test_feedback_runs_from_the_ask_to_the_end(shown):
     assert "attached" not in known and ax.yaxis_inverted()
     assert "within 10 h, the slowest took 10 h" in picture.words
     assert "out of order" not in picture.words
-
-
-def test_rows_of_models(shown):
-    _, drawn = shown
-    _, (ax,) = drawn["Which model each trial was asked for"]
-    first, second = (line.get_xydata() for line in ax.lines)
-    near(first, [(0, 0), (2, 0), (4, 0), (6, 0)])
-    near(second, [(1, 1), (3, 1), (5, 1)])
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["model 0 (4)", "model 1 (3)"]
-
-
-def test_the_plane_of_two_coordinates(tmp_path, figures):
-    space = bx.Space(a=bx.Real(1e-3, 1.0, log=True), b=bx.Real(-1, 1))
-    trials = [(0.5, 0.0, 2.0), (1e-2, -0.5, 4.0), (0.25, 0.5, 3.0), (0.1, 1.0, 1.0)]
-    trials += [(1e-3, 0.25, None), (1.0, -1.0, None), (0.2, 0.75, None)]
-    begun(tmp_path / "lab.db", space=space, trials=trials, minimize=True)
-    found = pictures(seen(tmp_path / "lab.db"), [], NOW, ModelNumbers())
-    assert found[1].title == "Where trials were asked"
-    ax, _ = figures[2].axes
-    (dots,) = (each for each in ax.collections if isinstance(each, PathCollection))
-    near(dots.get_offsets(), [(0.01, -0.5), (0.25, 0.5), (0.5, 0.0), (0.1, 1.0)])  # the best last
-    near(dots.get_array(), [4.0, 3.0, 2.0, 1.0])
-    assert dots.get_cmap().name == "viridis_r"
-    known = lines(ax)
-    for state, id in (("failed", 4), ("abandoned", 5), ("pending", 6)):
-        near(known[state], [trials[id][:2]])
-    near(known["best"], [(0.1, 1.0)])
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
-
-
-def test_the_best_so_far_in_each_context_without_values_from_outside(tmp_path, figures):
-    strategy = bx.strategies.RandomSearch(bx.Box([(0, 1)]), context_domain=1)
-    study = bx.Study(tmp_path / "lab.db", strategy, minimize=True)
-    for x, value, context in ((0.1, 4.0, 0.0), (0.2, 5.0, 7.0), (0.3, 3.0, 7.0), (0.4, 6.0, 7.0)):
-        study.attach([x], value, [context])
-    study.attach([9.0], -99.0, [7.0], outside=True)
-    found = pictures(seen(tmp_path / "lab.db"), [], NOW, ModelNumbers())
-    assert found[1].title == "Best so far in each context"
-    steps = {line.get_label(): line.get_xydata() for line in figures[2].axes[0].lines[::2]}
-    near(steps["(7)"], [(1, 5), (2, 3), (3, 3), (4, 3)])
-    near(steps["(0)"], [(0, 4), (4, 4)])
-    near(lines(figures[0].axes[0])["best so far"], [(0, 4), (1, 4), (2, 3), (3, 3), (4, 3)])
-
-
-def test_marks_of_the_drawing_lie_where_the_numbers_are(tmp_path):
-    """The SVG itself, with nothing else than its marks: measured against predicted."""
-    begun(tmp_path / "lab.db")
-    means = {0: 2.5, 1: -1.5, 2: 8.0}
-    infos = {id: {"mean": mean, "std": 1.0} for id, mean in means.items()}
-    svg = calibration(seen(tmp_path / "lab.db", infos), 0.0).svg
-    marks = re.findall(rf'<use [^>]*x="([\d.]+)" y="([\d.]+)" style="fill: {BLUE.lower()}', svg)
-    places = np.array(marks[:3], dtype=float)
-    expected = np.array([(means[id], VALUES[id]) for id in range(3)])
-    x, y = (places - places[0]).T
-    across, up = (expected - expected[0]).T
-    np.testing.assert_allclose(x[1:] / x[2], across[1:] / across[2], rtol=1e-4)
-    np.testing.assert_allclose(y[1:] / y[2], up[1:] / up[2], rtol=1e-4)
-    assert x[2] > 0 > y[2]  # which runs downwards
-    assert "currentColor" in svg and "#010203" not in svg

@@ -16,11 +16,9 @@ import warnings
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 from torch import Tensor
@@ -59,47 +57,14 @@ def _kernel(lengthscale: float = 0.7) -> Kernel:
     return outer
 
 
-def _plain(lengthscale: float = 0.7) -> Kernel:
-    kernel = RBFKernel().double()
-    kernel.lengthscale = lengthscale
-    return kernel
-
-
 def _joint() -> Kernel:
     kernel = RBFKernel(ard_num_dims=3).double()
     kernel.lengthscale = torch.tensor([[0.7, 1.3, 2.0]])
     return kernel
 
 
-def tilted(X: Tensor, slope: float) -> Tensor:
-    return slope * X[..., 0]
-
-
-def _data(seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    X = rng.uniform([-1.0, 2.0], [1.0, 5.0], (6, 2))
-    return X, np.sin(3 * X[:, :1]) - X[:, 1:] / 5
-
-
-def _in_a_frame() -> Any:
-    import pandas
-
-    X, Y = _data()
-    return pandas.DataFrame(X, columns=["u", "v"]), pandas.Series(Y[:, 0], name="y")
-
-
-def _levels() -> bx.CandidateModels:
-    return bx.CandidateModels.lengthscales(_plain(1.0), [1.5, 0.7, 0.3], 0.01)
-
-
-def _many_widths() -> bx.widths.Width:
-    inner = bx.widths.ChowdhuryGopalan(rkhs_bound=1.0, noise_std=0.1, delta=0.05, printed=True)
-    return bx.widths.Scaled(bx.widths.Enlarged(inner, 0.02), 0.5)
-
-
 _functions = bx.algorithms
 METHODS: dict[str, Callable[[], Strategy]] = {
-    "gp_ucb_set": lambda: _functions.gp_ucb(_grid(), _kernel(), **LAMBDA, **NUMBERS, seed=2),
     "gp_ucb_box": lambda: _functions.gp_ucb(
         bx.Box([(-1.0, 1.0), (1.0, 5.0)], log=[1]),
         _kernel(),
@@ -109,21 +74,6 @@ METHODS: dict[str, Callable[[], Strategy]] = {
     ),
     "gp_ucb_float32": lambda: _functions.gp_ucb(
         _grid(11, torch.float32), _kernel(), **LAMBDA, **NUMBERS
-    ),
-    "gp_bucb": lambda: _functions.gp_bucb(
-        _grid(), _kernel(), **LAMBDA, width=_many_widths(), mean=partial(tilted, slope=0.1)
-    ),
-    "bpe_delay": lambda: _functions.bpe_delay(
-        _grid(12),
-        _kernel(),
-        **LAMBDA,
-        **NUMBERS,
-        horizon=40,
-        delay=bx.delays.SubExponential(2.0, 1.0, 1.0),
-    ),
-    "credible_ucb": lambda: _functions.credible_ucb(_grid(), _levels(), **NUMBERS),
-    "integrated_ei_frame": lambda: _functions.integrated_ei(
-        _box(), bx.Particles(4), initial=_in_a_frame(), num_initial=0
     ),
     "regret_balancing": lambda: _functions.regret_balancing(
         _grid(),
@@ -144,8 +94,6 @@ METHODS: dict[str, Callable[[], Strategy]] = {
     "random": lambda: bx.strategies.RandomSearch(_box(), seed=5),
 }
 MINIMISED = ("gp_ucb_box",)
-# Before 0.2.0 a strategy with values of what it maximises could minimise.
-MINIMISED_ONCE = (*MINIMISED, "integrated_ei_frame")
 
 
 def by_size(context: Tensor) -> int:

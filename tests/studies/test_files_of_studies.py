@@ -16,7 +16,6 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from sqlalchemy.pool import QueuePool
 
 import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
@@ -172,35 +171,6 @@ def test_a_backup_in_place_of_the_file_is_not_gone_on_with_in_silence(path):
     assert bx.Study(path, at_random()).pending == [0]
 
 
-def test_a_copy_of_a_study_that_was_just_begun_is_no_new_one(path):
-    study = bx.Study(path, at_random(), minimize=True)
-    copy = path.with_name("copy.db")
-    shutil.copy(path, copy)
-    assert bx.Study(copy, at_random()).minimize == study.minimize is True
-
-
-@pytest.mark.slow
-def test_the_log_is_gone_when_the_last_process_has_ended(path, onlooker):
-    study = bx.Study(path, at_random())
-    study.ask(5)
-    assert onlooker.sees() == study.pending
-    assert _files(path)[1].exists()
-    study._journal.database.close()
-    assert not _files(path)[1].exists()
-    assert study.pending == [0, 1, 2, 3, 4]
-
-
-def test_a_study_in_another_mode_gets_its_log(path):
-    study, copy = bx.Study(path, at_random()), path.with_name("copy.db")
-    study.ask()
-    with sqlite3.connect(path) as connection:
-        connection.execute(f"VACUUM INTO '{copy}'")
-    connection.close()
-    assert copy.read_bytes()[18] == 1
-    again = bx.Study(copy, at_random())
-    assert copy.read_bytes()[18] == 2 and again.ask().id == 1
-
-
 @pytest.mark.slow
 def test_eight_processes_begin_a_study_at_once(path):
     start = time.time() + 0.3
@@ -256,38 +226,6 @@ def test_a_call_has_the_file_for_itself_and_an_open_study_keeps_its_log(path):
         whole = struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, *sqlite_files._SHARED, 0)
         with path.open("r+b") as mine, pytest.raises(BlockingIOError):
             fcntl.fcntl(mine, fcntl.F_OFD_SETLK, whole)
-
-
-@pytest.mark.parametrize("method", ["_do_get", "_inc_overflow"])
-def test_an_interrupt_within_the_pool_leaves_the_study_usable(path, method):
-    study, caught = bx.Study(path, at_random()), []
-    study.ask()
-    original = getattr(QueuePool, method)
-
-    def interrupted(pool):
-        caught.append(original(pool))  # whose connection is never given back
-        raise KeyboardInterrupt
-
-    if method == "_inc_overflow":
-        study._journal.database.engine.dispose()
-    with patch.object(QueuePool, method, interrupted), pytest.raises(KeyboardInterrupt):
-        study.tell(0, 1.0)
-    for _ in range(3):
-        study.ask()
-    study.tell(0, 1.0)
-    assert study.pending == bx.Study(path, at_random()).pending == [1, 2, 3]
-
-
-def test_an_interrupt_in_a_transaction_gives_it_up(path):
-    study, kept = bx.Study(path, at_random()), []
-    study.ask()
-    database = study._journal.database
-    # As where an interrupt comes between the connection and the block that gives it back.
-    connection = database.engine.connect()
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
-    kept.append(connection)
-    study.tell(0, 1.0)
-    assert study.pending == bx.Study(path, at_random()).pending == []
 
 
 @pytest.mark.slow

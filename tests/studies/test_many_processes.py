@@ -3,10 +3,9 @@
 import pytest
 
 from benchmarks.studies import many_processes
-from benchmarks.studies.kills import Lost, NeverKilled, lines, play
+from benchmarks.studies.kills import play
 from benchmarks.studies.strategies import box, finite
-from benchmarks.studies.victims import BETWEEN, COMMITTING, DECIDING, RETURNING, WRITING
-from tests.studies.kept import at_random, failing
+from tests.studies.kept import failing
 
 
 @pytest.mark.slow
@@ -26,42 +25,3 @@ def test_kills_lose_nothing(tmp_path, strategy, number, watched, minimize):
     counts = play(tmp_path / "lab.db", strategy, number, 0, watched, minimize)
     assert counts.total() == number
     assert len({moment for _, moment, _ in counts}) >= 3  # not all in one place
-
-
-ASK, TELL = ("ask", [3], {}), ("tell", [1, 0.5], {})
-
-
-def settled(returned, under_way, moment, change=lambda kept: None):
-    """What is said of the events of these calls after a change."""
-    study, never_killed = at_random(), NeverKilled(at_random())
-    for name, given, options in [*returned, *([under_way] if under_way else [])]:
-        getattr(study, name)(*given, **options)
-    kept = lines(study)
-    change(kept)
-    return never_killed.settle(returned, under_way, moment, kept)
-
-
-def test_what_is_kept_as_a_whole_or_not_at_all_is_in_order():
-    assert settled([ASK], TELL, COMMITTING)
-    assert settled([ASK], TELL, RETURNING)
-    assert not settled([ASK], TELL, COMMITTING, lambda kept: kept.pop())
-    assert not settled([ASK], TELL, WRITING, lambda kept: kept.pop())
-    assert not settled([ASK, TELL], None, BETWEEN)
-
-
-@pytest.mark.parametrize(
-    ("returned", "under_way", "moment", "change"),
-    [
-        ([ASK, TELL], None, BETWEEN, lambda kept: kept.pop()),
-        ([ASK, TELL], None, BETWEEN, lambda kept: kept.append(kept[-1])),
-        ([ASK, TELL], None, BETWEEN, lambda kept: kept.insert(0, kept.pop())),
-        ([ASK], TELL, RETURNING, lambda kept: kept.pop()),
-        ([ASK], TELL, DECIDING, lambda kept: None),
-        ([], ASK, COMMITTING, lambda kept: kept.pop()),
-        ([ASK], None, BETWEEN, lambda kept: kept.append(kept.pop().replace("1", "2", 1))),
-    ],
-    ids=["lost", "twice", "order", "lost in the call", "too early", "half", "another question"],
-)
-def test_what_is_lost_is_noticed(returned, under_way, moment, change):
-    with pytest.raises(Lost):
-        settled(returned, under_way, moment, change)

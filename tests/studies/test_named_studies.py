@@ -1,27 +1,19 @@
 """Studies and runs with named parameters: params of trials, tables whose columns keep their names,
 and what is kept of a space."""
 
-import warnings
 from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
-import torch
 
 import botorch_ext as bx
 from botorch_ext.exceptions import (
     AnotherStrategyError,
     ObjectiveError,
     OutsideDomainError,
-    TableError,
     TrialFailedWarning,
-    UnknownTrialError,
 )
-from botorch_ext.reports.parameters import columns_of
 from botorch_ext.strategies import RandomSearch
-from botorch_ext.studies.description import describe
-from botorch_ext.studies.plain_events import from_json, to_json
-from tests.studies.commands import rows_of, shown
 
 PARAMETERS = {
     "temperature": bx.Real(20, 80, unit="°C", digits=1),
@@ -46,31 +38,7 @@ def at_random(**changes):
     return RandomSearch(bx.Space(PARAMETERS | changes, constraints=[LIMIT]), seed=3)
 
 
-def is_settable(params):
-    types = [type(value) for value in params.values()]
-    rounded = round(params["temperature"], 1)
-    return types == [float, float, int, str] and params["temperature"] == rounded
-
-
 # --- params ---------------------------------------------------------------------------------------
-
-
-def test_trials_have_params_and_names_change_no_choice():
-    data = [KNOWN, KNOWN | {"solvent": "dmso"}], [0.3, 0.5]
-    options = {"kernel": bx.Fitted(), "width": 2.0, "num_initial": 2}
-    named = bx.algorithms.gp_bucb(SPACE, initial=data, **options)
-    points = torch.stack([SPACE.point(row) for row in data[0]])
-    unnamed = bx.algorithms.gp_bucb(SPACE.without_names(), initial=(points, data[1]), **options)
-    for _ in range(3):
-        trial, other = named.ask(), unnamed.ask()
-        assert torch.equal(trial.x, other.x)
-        assert is_settable(trial.params) and trial.params == SPACE.params(trial.x) == trial.given
-        assert other.given is other.x and other.params.keys() == {"x0", "x1", "x2", "x3"}
-        value = result_of(trial.params)
-        named.tell(trial, value)
-        unnamed.tell(other, value)
-    assert named.attach(KNOWN, 0.4).params == KNOWN
-    assert named.best_params() == SPACE.params(named.best()[0])
 
 
 def test_an_objective_gets_a_dict_and_failures_say_where():
@@ -88,82 +56,28 @@ def test_an_objective_gets_a_dict_and_failures_say_where():
         bx.run(at_random(), lambda temperature, catalyst, **rest: 0.0, 1, progress=False)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"temperature": 81}, "temperature must be a number from 20 to 80 .*, got 81"),
-        ({"temperature": "61"}, "temperature .* got '61'"),
-        ({"catalyst": 0}, "catalyst .* got 0"),
-        ({"equivalents": 2.5}, "equivalents .* got 2.5"),
-        ({"solvent": "Water"}, "solvent .* got 'Water'"),
-        ({"temperature": 60}, r"0\.5 \* equivalents \+ temperature <= 60 must hold"),
-        ({"temperatur": 60}, "did you mean 'temperature'"),
-    ],
-)
-def test_what_cannot_be_is_refused_by_name(tmp_path, change, message):
-    study = bx.Study(tmp_path / "lab.db", RandomSearch(SPACE, seed=0))
-    with pytest.raises(ValueError, match=message):
-        study.attach(KNOWN | change, 1.0)
-    with pytest.raises(ValueError, match=message):
-        RandomSearch(SPACE, initial=([KNOWN, KNOWN | change], [1.0, 2.0]))
-    with pytest.raises(ValueError, match="solvent"):
-        study.attach({name: KNOWN[name] for name in KNOWN if name != "solvent"}, 1.0)
-    assert study.events == ()
-
-
 # --- what is kept ---------------------------------------------------------------------------------
 
 
-def test_a_study_keeps_its_space(tmp_path):
-    path = tmp_path / "yield.db"
-    study = bx.Study(path, at_random(), minimize=True)
-    first, second = study.ask(2)
-    study.tell(first, 3.5)
-    assert study.attach(KNOWN, 2.5).params == KNOWN
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        again = bx.Study(path, at_random())
-    assert [trial.params for trial in again.strategy.history.trials] == [
-        *(first.params, second.params, KNOWN)
-    ]
-    assert again.best_params() == KNOWN
-    stranger = bx.Trial(1, second.x + 0.1, None, {}, SPACE)
-    with pytest.raises(UnknownTrialError, match=r"got Trial 1 at \{'temperature': "):
-        again.tell(stranger, 1.0)
-    otherwise = ["60 >= temperature + equivalents / 2"]
-    assert bx.Study(
-        path, RandomSearch(bx.Space(PARAMETERS, constraints=otherwise), seed=3)
-    ).minimize
-
-
-def _renamed():
-    names = {name.replace("solvent", "medium"): each for name, each in PARAMETERS.items()}
-    return RandomSearch(bx.Space(names, constraints=[LIMIT]), seed=3)
-
-
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("parameters", "message"),
     [
-        (lambda: at_random(temperature=bx.Real(20, 80, unit="K", digits=1)), r"temperature\.unit"),
-        (lambda: at_random(temperature=bx.Real(20, 80, digits=1)), r"temperature\.unit"),
-        (lambda: at_random(temperature=bx.Real(20, 80, unit="°C", digits=2)), r"digits is 1 in"),
-        (lambda: at_random(solvent=bx.Choice(["water", "ethanol", "thf"])), r"values\[2\]"),
-        (lambda: at_random(pressure=bx.Real(1, 2)), "parameters.pressure"),
-        (_renamed, "parameters.solvent"),
-        (
-            lambda: RandomSearch(
-                bx.Space(dict(reversed(PARAMETERS.items())), constraints=[LIMIT]), seed=3
-            ),
-            "domain",
-        ),
-        (lambda: RandomSearch(bx.Space(PARAMETERS), seed=3), "constraints"),
-        (lambda: RandomSearch(SPACE.without_names(), seed=3), "class is 'Space' in the study"),
+        (PARAMETERS | {"temperature": bx.Real(20, 80, unit="K", digits=1)}, r"temperature\.unit"),
+        (PARAMETERS | {"temperature": bx.Real(20, 80, unit="°C", digits=2)}, r"digits is 1 in"),
+        (PARAMETERS | {"solvent": bx.Choice(["water", "ethanol", "thf"])}, r"values\[2\]"),
+        (PARAMETERS | {"pressure": bx.Real(1, 2)}, "parameters.pressure"),
+        (dict(reversed(PARAMETERS.items())), "domain"),
     ],
 )
-def test_another_name_or_unit_is_another_study(tmp_path, make, message):
+def test_another_name_or_unit_is_another_study(tmp_path, parameters, message):
     bx.Study(tmp_path / "yield.db", at_random())
-    with pytest.raises(AnotherStrategyError, match=message):
-        bx.Study(tmp_path / "yield.db", make())
+    for domain, named in (
+        (bx.Space(parameters, constraints=[LIMIT]), message),
+        (bx.Space(PARAMETERS), "constraints"),
+        (SPACE.without_names(), "class is 'Space' in the study"),
+    ):
+        with pytest.raises(AnotherStrategyError, match=named):
+            bx.Study(tmp_path / "yield.db", RandomSearch(domain, seed=3))
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -195,86 +109,3 @@ def test_the_table_of_a_study(tmp_path, clock):
     assert ended == [60, 60, 60, None, 60]
     with pytest.raises(OutsideDomainError, match=r"day must be one of .*, got 'wed' in context"):
         study.ask(context={"load": 0.3, "day": "wed"})
-
-
-TAKEN = ("state", "asked_at", "ended_at", "predicted mean", "state_")
-
-
-def test_columns_of_the_library_take_no_name_of_the_user(tmp_path):
-    """A study and a run with parameters and contexts that are called as the columns are."""
-    space = bx.Space({name: bx.Real(j, j + 1) for j, name in enumerate(TAKEN)})
-    contexts = bx.Space(value=bx.Real(0, 1))
-    strategy = RandomSearch(space, seed=1, context_domain=contexts)
-    study = bx.Study(tmp_path / "lab.db", strategy, objective="std")
-    trial = study.ask(context={"value": 0.5})
-    study.tell(trial, 7.0)
-    table = study.to_pandas()
-    assert [*table] == ["trial", "state__", *TAKEN, "value", "std", "asked_at_", "ended_at_"]
-    assert table[[*TAKEN]].iloc[0].to_dict() == trial.params
-    assert (table["state__"][0], table["value"][0], table["std"][0]) == ("told", 0.5, 7.0)
-    assert table["asked_at_"][0] <= table["ended_at_"][0]
-    with warnings.catch_warnings():  # all of its columns are known
-        warnings.simplefilter("error")
-        other = bx.Study(tmp_path / "other.db", strategy, objective="std")
-        (attached,) = other.attach(table)
-    assert attached.params == trial.params
-
-
-def test_the_table_of_a_run(tmp_path):
-    space = bx.Space(trial=bx.Real(5, 6), value=bx.Real(7, 8))
-    strategy = RandomSearch(space, seed=1, context_domain=CONTEXTS)
-    given = [[0.1 * j, j % 2] for j in range(4)]
-    result = bx.run(strategy, lambda p, z: p["trial"] + z[0], 4, contexts=given, progress=False)
-    table = result.to_pandas()
-    assert [*table] == ["trial_", "trial", "value", "load", "day", "value_"]
-    assert table["trial_"].tolist() == result.ids and table["value_"].tolist() == result.Y.tolist()
-    assert table[["trial", "value"]].to_dict("records") == result.params
-    assert table["load"].tolist() == pytest.approx([0.0, 0.1, 0.2, 0.3])
-    assert table["day"].tolist() == ["mon", "tue"] * 2
-    box = RandomSearch(bx.Box([(0, 1)]), context_domain=2)
-    plain = bx.run(box, lambda x, z: float(z[1]), 2, contexts=[[1.0, 2.0]] * 2, progress=False)
-    assert [*plain.to_pandas()] == ["trial", "x0", "context0", "context1", "value"]
-    assert plain.to_pandas()["context1"].tolist() == [2.0, 2.0]
-    same = RandomSearch(bx.Space(context0=bx.Real(5, 6)), context_domain=1)
-    taken = bx.run(same, lambda p, z: 0.0, 1, contexts=[[1.0]], progress=False).to_pandas()
-    assert taken["context0"].item() >= 5 and taken["context0_"].item() == 1.0
-
-
-def test_empty_rows_of_a_table_are_left_out(tmp_path):
-    study = bx.Study(tmp_path / "lab.db", RandomSearch(bx.Space(a=bx.Real(0, 1)), seed=1))
-    frame = pd.DataFrame({"a": [0.25, None, 0.5], "value": [1.0, float("nan"), 2.0]})
-    assert [trial.params["a"] for trial in study.attach(frame)] == [0.25, 0.5]
-    rows = [{}, {"a": 0.75, "value": 3.0}, {"a": None, "value": " "}]
-    assert [trial.params["a"] for trial in study.attach(rows)] == [0.75]
-    before = len(study.events)
-    for wrong in ([{}, {"a": None}], [{"a": 0.1, "value": 1.0}, {"a": 0.2}], frame.iloc[1:2]):
-        with pytest.raises(TableError):
-            study.attach(wrong)
-    assert len(study.events) == before
-
-
-@pytest.mark.parametrize(
-    "parameter",
-    [
-        bx.Integer(-2, -1),
-        bx.Real(-1.5, -0.5, step=1.0),
-        bx.Integer(-9, -5, step=4),
-        bx.Real(0.1, 0.3, step=0.2),
-        bx.Real(-0.3, 0.4, digits=1),
-        bx.Integer(0, 1),
-    ],
-)
-def test_names_are_shown_for_every_range(tmp_path, capsys, parameter):
-    strategy = RandomSearch(bx.Space(dose=parameter, time=bx.Real(0, 1, unit="h")), seed=1)
-    study = bx.Study(tmp_path / "lab.db", strategy)
-    study.tell(study.ask(), 1.0)
-    assert "dose" in shown(capsys, "status", tmp_path / "lab.db")
-    (row,) = rows_of(shown(capsys, "trials", tmp_path / "lab.db", "--csv"))
-    assert {"dose", "time [h]"} <= row.keys() and not {"x0", "x1"} & row.keys()
-
-
-def test_a_parameter_with_one_value_has_no_column():
-    space = bx.Space(dose=bx.Integer(-2, -2), size=bx.Real(1.0, 1.5, step=0.5), time=bx.Real(0, 1))
-    described = from_json(to_json(describe(RandomSearch(space))))
-    assert [column.name for column in columns_of(described, 2, 0).x] == ["size", "time"]
-    assert [column.whole for column in columns_of(described, 2, 0).x] == [False, False]

@@ -13,9 +13,8 @@ import pytest
 import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.command_line import main
-from botorch_ext.exceptions import StudyError
 from botorch_ext.reports import overview
-from botorch_ext.studies import databases, journal
+from botorch_ext.studies import databases
 from tests.studies.commands import COMMANDS, rows_of, shown, week
 from tests.studies.kept import at_random, gp_bucb
 from tests.studies.test_damaged_studies import NOBODY
@@ -119,45 +118,8 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(path, clock, monkeyp
     assert found is calls[1][0]
 
 
-def _rewritten(path, description):
-    """The study of a file with another description, as somebody may write one on purpose."""
-    study = bx.Study(path, at_random())
-    events = [study.ask(), study.tell(0, 0.5)]
-    assert len(events) == 2
-    bodies = study._journal.since
-    with study._journal.reading() as connection:
-        bodies = [entry.body for entry in bodies(connection, study._journal.start)[0]]
-    other = databases.Database(path)
-    new = journal.Journal.begin(other, "other", False, description)
-    with new.writing() as connection:
-        new.append(connection, new.start, bodies)
-
-
-def test_what_is_only_read_cannot_be_written(path):
-    bx.Study(path, at_random())
-    only_read = databases.Database(path, read_only=True)
-    with pytest.raises(StudyError), only_read.writing() as connection:
-        connection.exec_driver_sql("DELETE FROM botorch_ext_studies")
-    assert journal.Journal.names(only_read) == ["study"]
-
-
-@pytest.mark.usefixtures("empty_pictures")
-def test_no_strategy_is_made(path, capsys, tmp_path):
-    described = {"strategy": {"class": "os.system", "command": "touch /tmp/it", "f": {"class": 1}}}
-    _rewritten(path, described)
-    arguments = ["--name", "other"]
-    assert "os.system" in shown(capsys, "status", path, *arguments)
-    assert main(["report", str(path), *arguments, "-o", str(tmp_path / "lab.html")]) == 0
-    assert "touch /tmp/it" in (tmp_path / "lab.html").read_text()
-    for odd in ({}, {"strategy": None}, {"strategy": {}}, {"strategy": [1], "versions": 3}):
-        _rewritten(tmp_path / f"{len(str(odd))}.db", odd)
-        _all_odd = [str(tmp_path / f"{len(str(odd))}.db"), *arguments]
-        assert main(["status", *_all_odd]) == 0
-        assert main(["report", *_all_odd, "-o", str(tmp_path / "odd.html")]) == 0
-
-
 @pytest.mark.slow
-def test_torch_is_not_loaded(path, tmp_path):
+def test_torch_is_not_loaded_and_it_runs_as_a_module(path, tmp_path):
     wait_for(in_a_fork(lambda: bx.Study(path, at_random()).ask(3)))
     code = f"""
 import sys
@@ -167,21 +129,13 @@ for command in (["status"], ["trials", "--csv"], page):
     assert main([command[0], {str(path)!r}, *command[1:]]) == 0
 assert not {{"torch", "gpytorch", "botorch", "pickle5"}} & set(sys.modules)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.slow
-def test_it_runs_as_a_module(path):
-    wait_for(in_a_fork(lambda: bx.Study(path, at_random()).ask(3)))
-    command = [sys.executable, "-m", "botorch_ext"]
     options = {"cwd": ROOT, "capture_output": True, "text": True, "check": False}
-    done = subprocess.run([*command, "status", path], **options)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "3 asked: 3 pending" in done.stdout
-    missing = subprocess.run([*command, "status", path.with_name("other.db")], **options)
+    done = subprocess.run([sys.executable, "-c", code], **options)
+    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-m", "botorch_ext", "status"]
+    done = subprocess.run([*command, path], **options)
+    assert (done.returncode, done.stderr) == (0, "") and "3 asked: 3 pending" in done.stdout
+    missing = subprocess.run([*command, path.with_name("other.db")], **options)
     assert (missing.returncode, missing.stdout) == (2, "")
     assert not path.with_name("other.db").exists()
 

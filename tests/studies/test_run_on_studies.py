@@ -9,7 +9,6 @@ import warnings
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
@@ -18,7 +17,6 @@ import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext import run
 from botorch_ext.exceptions import (
-    ObjectiveError,
     TrialFailedWarning,
     UnreachableStudyError,
     UntoldValueWarning,
@@ -28,7 +26,7 @@ from botorch_ext.studies import questions, running_trials, target
 from botorch_ext.studies.journal import Journal
 from botorch_ext.studies.running_trials import Claims
 from tests.objectives import f
-from tests.strategies.sessions import InRounds, RowsInTurn, finite, make, plain
+from tests.strategies.sessions import InRounds, RowsInTurn, finite
 from tests.studies.kept import at_random
 
 quiet = partial(run, progress=False)
@@ -81,29 +79,14 @@ def broken(x):
 # --- one run --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("minimize", [False, True])
-def test_a_study_is_run_as_its_strategy_is(place, minimize):
-    def objective(x):
-        return -f(x) if minimize else f(x)
-
-    def made():
-        return make(finite(), num_initial=2)
-
-    study, alone = bx.Study(place, made(), minimize=minimize), made()
-    kept, result = quiet(study, objective, 5), quiet(alone, f, 5)
-    assert [plain(event) for event in study.strategy.events] == [
-        plain(event) for event in alone.events
-    ]
-    assert kept.ids == result.ids and torch.equal(kept.X, result.X)
-    assert kept.Y.tolist() == [objective(x) for x in kept.X]
-    assert kept.best_value == (-1 if minimize else 1) * result.best_value
-    assert torch.equal(kept.best_x, result.best_x)
-    assert len(quiet(bx.Study(place, made()), objective, 6).ids) == 6  # a total
-    before = study.strategy
-    quiet(kept.strategy, f, 8)  # a copy
-    assert len(study.events) == len(before.events) == 12
-    with pytest.raises(ValueError, match=f"minimize must be that of the study, {minimize}"):
-        quiet(study, objective, 9, minimize=not minimize)
+def test_a_run_counts_all_trials_of_a_study_and_has_a_copy_of_its_strategy(place):
+    study = random(place, minimize=True)
+    result = quiet(study, lambda x: 0.5, 5)
+    assert len(quiet(random(place), lambda x: 0.5, 6).ids) == 6  # a total
+    quiet(result.strategy, lambda x: 0.5, 8)
+    assert len(study.events) == 12
+    with pytest.raises(ValueError, match="minimize must be that of the study, True"):
+        quiet(study, lambda x: 0.5, 9, minimize=False)
 
 
 def test_attached_results_are_none_of_the_trials_that_are_run(place, capsys):
@@ -117,38 +100,11 @@ def test_attached_results_are_none_of_the_trials_that_are_run(place, capsys):
     assert torch.equal(result.best_x, finite().points[2])
     assert "6/6 " in capsys.readouterr().err  # the bar counts as the run does
     assert quiet(opened(place), f, 6).ids == result.ids  # there is nothing left to do
-
-
-def test_the_context_of_a_trial_has_the_number_of_the_ask(place):
-    strategy = RandomSearch(bx.FiniteSet([[2.0], [3.0], [5.0]]), context_domain=1)
-    study = bx.Study(place, strategy)
+    contextual = RandomSearch(bx.FiniteSet([[2.0], [3.0], [5.0]]), context_domain=1)
+    study = bx.Study(place, contextual, name="contexts")
     study.attach([3.0], 0.5, context=[7.0])
     result = quiet(study, lambda x, z: float(x + z), 3, contexts=[[0.5], [1.5], [2.5]])
     assert result.contexts.tolist() == [[7.0], [0.5], [1.5], [2.5]]
-
-
-@pytest.mark.parametrize("minimize", [False, True])
-def test_trials_that_fail_are_abandoned_as_failed_or_told(place, minimize):
-    def fails_at(number, study):
-        def objective(x):
-            if len(study.strategy.history.trials) == number:
-                raise RuntimeError("broken")
-            return f(x)
-
-        return objective
-
-    study, other = (opened(place, name=name, minimize=minimize) for name in "ab")
-    with pytest.warns(TrialFailedWarning, match="trial 2"):
-        result = quiet(study, fails_at(3, study), 5)
-    assert [failure.id for failure in result.failures] == [2]
-    assert Abandoned(2, failed=True) in study.events
-    with pytest.warns(TrialFailedWarning, match="trial 0"):
-        result = quiet(other, fails_at(1, other), 3, failure_value=-9.0)
-    assert Told(0, -9.0) in other.events and result.Y[0] == -9.0
-    assert result.best_value == (min if minimize else max)(result.Y[1:].tolist())
-    with pytest.raises(ObjectiveError):
-        quiet(opened(place, name="c"), lambda x: None, 5)
-    assert opened(place, name="c").pending == [0]
 
 
 def test_what_someone_else_tells_meanwhile_stands(place):
@@ -201,40 +157,8 @@ def test_a_run_that_was_interrupted_leaves_its_trials_to_others(place):
     def interrupted(x):
         raise KeyboardInterrupt
 
-    assert quiet(random(place), interrupted, 3).interrupted
-    assert random(place).pending == [0]
+    assert quiet(random(place), interrupted, 3).interrupted and random(place).pending == [0]
     assert quiet(random(place), lambda x: 0.5, 3).ids == [0, 1, 2]
-
-
-def test_claims_of_two_runs(place, tmp_path, monkeypatch):
-    own, other, another = Claims("lab"), Claims("lab"), Claims("another lab")
-    assert own.take(3) and own.take(3) and another.take(3)
-    assert not other.take(3) and other.take(4)
-    own.give_back()
-    assert other.take(3) and not own.take(4)
-    other.give_back(3)
-    assert own.take(3) and not other.take(3)
-    for claims in (own, other, another):
-        claims.give_back()
-    assert not list(tmp_path.glob("botorch-ext-*"))
-    # A file that is deleted between its opening and its lock is another one than the next run has.
-    opened_file = running_trials._opened
-
-    def deleted_at_first(path):
-        monkeypatch.setattr(running_trials, "_opened", opened_file)
-        file = opened_file(path)
-        Path(path).unlink()
-        return file
-
-    monkeypatch.setattr(running_trials, "_opened", deleted_at_first)
-    assert own.take(5) and not other.take(5)
-    own.give_back()
-
-
-def test_runs_end_together_at_the_number_of_trials(place):
-    random(place)
-    at_once(*[lambda: quiet(random(place), lambda x: 1.0, 12)] * 4)
-    assert random(place).report()["num_asked"] == 12
 
 
 @pytest.mark.parametrize("kind", ["function", "iterator"])
@@ -267,36 +191,27 @@ def test_runs_wait_for_each_other(place):
     assert in_rounds(place).pending == [] and in_rounds(place).report()["num_told"] == 8
 
 
-def test_what_nobody_answers_is_taken_over_in_the_end(place, monkeypatch):
-    monkeypatch.setattr(questions, "_LEAST_WAIT", 0.1)
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_what_others_ask_is_waited_for_and_taken_over_if_nobody_answers(
+    place, monkeypatch, is_answered
+):
     monkeypatch.setattr(questions, "_PAUSE", 0.05)
-    study, other, seen = in_rounds(place), in_rounds(place), []
-
-    def objective(x):
-        if not seen:  # somebody asks for all that there is, and dies
-            while len(other.pending) < 4:
-                other.ask()
-        seen.append(x.tolist())
-        return f(x)
-
-    assert sorted(quiet(study, objective, 8).ids) == list(range(8)) and len(seen) == 8
-
-
-def test_what_comes_while_a_run_waits_is_not_evaluated_again(place, monkeypatch):
-    monkeypatch.setattr(questions, "_PAUSE", 0.05)
+    if not is_answered:
+        monkeypatch.setattr(questions, "_LEAST_WAIT", 0.1)
     study, other, seen, threads = in_rounds(place), in_rounds(place), [], []
 
     def objective(x):
-        if not seen:
+        if not seen:  # somebody asks for all that there is, and dies or answers later
             ids = [other.ask().id for _ in range(3)]
-            threads.append(threading.Timer(0.2, lambda: [other.tell(id, 0.5) for id in ids]))
+            answer = (lambda: [other.tell(id, 0.5) for id in ids]) if is_answered else len
+            threads.append(threading.Timer(0.2, answer, [] if is_answered else [ids]))
             threads[0].start()
         seen.append(x.tolist())
         return f(x)
 
     assert sorted(quiet(study, objective, 8).ids) == list(range(8))
     threads[0].join()
-    assert len(seen) == 5
+    assert len(seen) == (5 if is_answered else 8)
 
 
 # --- values that come late ------------------------------------------------------------------------
@@ -327,19 +242,20 @@ def fails(study):
 @pytest.mark.usefixtures("on_other_machines")
 @pytest.mark.parametrize("minimize", [False, True])
 def test_the_value_of_a_trial_that_fails_elsewhere_is_attached(place, minimize):
-    result = late(random(place, minimize=minimize), random(place), fails)
-    attached = random(place).events[-1]
-    assert isinstance(attached, Attached) and attached.value == 0.25
-    assert torch.equal(attached.trial.x, random(place).strategy.history.trials[0].x)
-    assert result.Y.tolist() == [0.25] and result.best_value == 0.25
-
-    def attaches_and_abandons(study):
+    def attaches_and_fails(study):
         study.attach(study.strategy.history.trials[0].x, 0.25)
         study.abandon(0, failed=True)
 
-    late(random(place, name="b"), random(place, name="b"), attaches_and_abandons)
-    found = [type(event) for event in random(place, name="b").events]
-    assert found == [Asked, Attached, Abandoned, Attached]  # beside an older result like it
+    expected = {fails: [Asked, Abandoned, Attached]}
+    # Beside an older result like it.
+    expected[attaches_and_fails] = [Asked, Attached, Abandoned, Attached]
+    for name, (answer, kinds) in zip("ab", expected.items(), strict=True):
+        study, other = random(place, name=name, minimize=minimize), random(place, name=name)
+        result = late(study, other, answer)
+        events = random(place, name=name).events
+        assert [type(event) for event in events] == kinds and events[-1].value == 0.25
+        assert torch.equal(events[-1].trial.x, events[0].trial.x)
+        assert set(result.Y.tolist()) == {0.25} and result.best_value == 0.25
 
 
 @pytest.mark.usefixtures("on_other_machines")
@@ -447,49 +363,6 @@ def test_a_warning_that_is_made_an_error_loses_no_value(place):
 
 
 # --- processes that are killed --------------------------------------------------------------------
-
-
-def killed_in(place, call, workers):
-    """How a process ends that is killed in the given call of its objective."""
-
-    def work():
-        calls = []
-
-        def objective(x):
-            calls.append(x)
-            if len(calls) == call:
-                time.sleep(0.05)  # so that what the other workers have is told
-                os.kill(os.getpid(), signal.SIGKILL)
-            if len(calls) > call:
-                time.sleep(60)  # under way when it dies
-            return f(x)
-
-        executor = None if workers == 1 else partial(ThreadPoolExecutor, workers)
-        quiet(opened(place), objective, 12, executor=executor, max_pending=workers)
-
-    return os.waitpid(in_a_fork(work), 0)[1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 3])
-def test_what_was_under_way_is_evaluated_again_and_what_was_told_is_not(place, workers):
-    assert killed_in(place, 6, workers) == signal.SIGKILL
-    assert killed_in(place, 3, workers) == signal.SIGKILL
-    study = opened(place)
-    told, pending = kinds(study, Told), study.pending
-    assert 1 <= len(pending) <= workers
-    seen = []
-
-    def objective(x):
-        seen.append(x.tolist())
-        return f(x)
-
-    assert sorted(quiet(study, objective, 12).ids) == list(range(12))
-    assert len(seen) == 12 - len(told)
-    trials = study.strategy.history.trials
-    assert seen[: len(pending)] == [trials[id].x.tolist() for id in pending]
-    assert kinds(study, Told)[: len(told)] == told
-    assert sorted(kinds(study, Told)) == sorted(kinds(study, Asked)) == list(range(12))
 
 
 @pytest.mark.slow

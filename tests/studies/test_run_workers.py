@@ -11,7 +11,6 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from concurrent.futures import ThreadPoolExecutor as Threads
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from pickle import PicklingError
 from threading import Timer
 from types import SimpleNamespace
 
@@ -36,27 +35,45 @@ quiet = partial(run, progress=False)
 
 
 class ByHand(Executor):
-    """An executor whose futures the test completes."""
+    """An executor whose futures are completed by what a test does after each trial."""
 
-    def __init__(self):
-        self.futures = []
-
-    def submit(self, fn, /, *args, **kwargs):
-        future = Future()
-        self.futures.append((future, fn, args))
-        return future
-
-
-class Plain(Executor):
-    """Evaluates at once; its end takes what a test says."""
-
-    def __init__(self):
-        self.ended = []
+    def __init__(self, then):
+        self.then, self.futures, self.calls, self.ended = then, [], [], []
 
     def submit(self, fn, /, *args, **kwargs):
-        future = Future()
-        future.set_result(fn(*args))
-        return future
+        self.futures.append(Future())
+        self.calls.append(partial(fn, *args))
+        self.then(self)
+        return self.futures[-1]
+
+    def complete(self, *places):
+        for place in places:
+            self.futures[place].set_result(self.calls[place]())
+
+    def fail(self, error, *places):
+        for place in places:
+            self.futures[place].set_exception(error)
+
+
+def at_once(executor):
+    executor.complete(-1)
+
+
+def in_turn(first, then=None):
+    """A function that makes executors, the first one by another function, and those it made."""
+    made = []
+
+    def executor():
+        made.append((then if made and then else first)())
+        return made[-1]
+
+    return executor, made
+
+
+def require_all(result, number):
+    """All trials were told their values, each once."""
+    assert sorted(result.ids) == list(range(number)) and result.failures == []
+    assert all(y == f(x) for x, y in zip(result.X, result.Y.tolist(), strict=True))
 
 
 class Counted:
@@ -79,59 +96,56 @@ def test_never_more_trials_under_way_than_allowed():
     # Long enough that trials are under way together, also where asking is slow.
     strategy, counted = RowsInTurn(finite()), Counted(seconds=0.02)
     with Threads(8) as pool:
-        result = quiet(strategy, counted, 16, executor=pool, max_pending=4)
+        require_all(quiet(strategy, counted, 16, executor=pool, max_pending=4), 16)
         assert pool.submit(int).result() == 0  # the caller's pool stays open
-    assert sorted(result.ids) == list(range(16))
     assert counted.most == 4
     pending = most = 0
     for event in strategy.events:
         pending += 1 if isinstance(event, Asked) else -1
         most = max(most, pending)
     assert (most, pending) == (4, 0)
-    assert all(y == f(x) for x, y in zip(result.X, result.Y.tolist(), strict=True))
 
 
 def test_values_that_come_together_are_told_in_the_order_of_asking():
-    class Together(ByHand):
-        def submit(self, fn, /, *args, **kwargs):
-            future = super().submit(fn, *args, **kwargs)
-            if len(self.futures) % 4 == 0:
-                for done, fn, args in reversed(self.futures[-4:]):
-                    done.set_result(fn(*args))
-            return future
+    def together(executor):
+        if len(executor.futures) % 4 == 0:
+            executor.complete(-1, -2, -3, -4)
 
-    result = quiet(make(finite()), f, 12, executor=Together(), max_pending=4)
+    result = quiet(make(finite()), f, 12, executor=ByHand(together), max_pending=4)
     # The first of a batch ends as soon as the whole batch is out, and all with it.
     assert result.ids == list(range(12))
 
 
-@pytest.mark.parametrize("options", [{}, {"kill_workers": False}, {"cancel_futures": True}])
-def test_a_made_executor_is_shut_down_with_what_it_understands(options):
-    """As executors of Dask, loky and Python do; a given one is the caller's."""
+def plain_end(self, wait=True):
+    self.ended.append({"wait": wait})
 
-    class Own(Plain):
-        if not options:
 
-            def shutdown(self, wait=True):
-                self.ended.append({"wait": wait})
-        elif "kill_workers" in options:
+def end_of_loky(self, wait=True, kill_workers=False):
+    self.ended.append({"wait": wait, "kill_workers": kill_workers})
 
-            def shutdown(self, wait=True, kill_workers=False):
-                self.ended.append({"wait": wait, "kill_workers": kill_workers})
-        else:
 
-            def shutdown(self, wait=True, *, cancel_futures=False):
-                self.ended.append({"wait": wait, "cancel_futures": cancel_futures})
+def end_of_python(self, wait=True, *, cancel_futures=False):
+    self.ended.append({"wait": wait, "cancel_futures": cancel_futures})
 
-    executor = Own()
+
+@pytest.mark.parametrize(
+    ("end", "options"),
+    [
+        (plain_end, {}),
+        (end_of_loky, {"kill_workers": False}),
+        (end_of_python, {"cancel_futures": True}),
+    ],
+)
+def test_a_made_executor_is_shut_down_with_what_it_understands(end, options):
+    executor = type("Own", (ByHand,), {"shutdown": end})(at_once)
     quiet(RowsInTurn(finite()), f, 4, executor=lambda: executor)
     assert executor.ended == [{"wait": True, **options}]
     quiet(RowsInTurn(finite()), f, 4, executor=executor)
-    assert len(executor.ended) == 1
+    assert len(executor.ended) == 1  # a given one is the caller's
     with pytest.raises(ObjectiveError):
         quiet(RowsInTurn(finite()), lambda x: None, 4, executor=lambda: executor)
     assert executor.ended[1:] == [{"wait": False, **options}]
-    bare = SimpleNamespace(submit=Plain().submit)  # it needs no end
+    bare = SimpleNamespace(submit=ByHand(at_once).submit)  # it needs no end
     assert len(quiet(RowsInTurn(finite()), f, 4, executor=lambda: bare).ids) == 4
 
 
@@ -140,87 +154,59 @@ def test_a_made_executor_is_shut_down_with_what_it_understands(options):
 
 @pytest.mark.slow
 def test_ctrl_c_while_threads_work():
-    strategy, release = make(finite()), threading.Event()
-    pool = Threads(3)
+    strategy, release, pool = make(finite()), threading.Event(), Threads(3)
+    # As from the keyboard, once, while the main thread waits.
+    main = threading.main_thread().ident
+    timer = Timer(0.05, signal.pthread_kill, (main, signal.SIGINT))
 
     def objective(x):
         if len(strategy.history.values) >= 2:
-            if not release.is_set():
-                threading.Timer(0.05, interrupt).start()
+            with lock:
+                if timer.ident is None:
+                    timer.start()
             release.wait(10)
         return f(x)
 
-    def interrupt():  # as from the keyboard, once, while the main thread waits
-        if not interrupt.done:
-            interrupt.done = True
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-
-    interrupt.done = False
-    handler = signal.getsignal(signal.SIGINT)
+    lock, handler = threading.Lock(), signal.getsignal(signal.SIGINT)
     started = time.perf_counter()
     result = quiet(strategy, objective, 9, executor=pool, max_pending=3)
     assert time.perf_counter() - started < 5  # it did not wait for the workers
-    assert result.interrupted
-    assert signal.getsignal(signal.SIGINT) is handler
+    assert result.interrupted and signal.getsignal(signal.SIGINT) is handler
     assert len(result.ids) + len(strategy.pending) == len(strategy.history.trials) < 9
-    pending = strategy.pending
+    pending, seen = strategy.pending, []
     assert len(pending) >= 2
     release.set()
-    seen = []
-
-    def notes(x):
-        seen.append(x.tolist())
-        return f(x)
-
-    again = quiet(strategy, notes, 9)
+    again = quiet(strategy, lambda x: seen.append(x.tolist()) or f(x), 9)
     pool.shutdown()
-    assert not again.interrupted
+    assert not again.interrupted and sorted(again.ids) == list(range(9))
     assert seen[: len(pending)] == [strategy.history.trials[id].x.tolist() for id in pending]
-    assert sorted(again.ids) == list(range(9))
 
 
-class Interrupts(ByHand):
+def interrupts(executor):
     """Ctrl-C when the fourth trial is handed out: two have come by then, one has failed."""
-
-    def submit(self, fn, /, *args, **kwargs):
-        future = super().submit(fn, *args, **kwargs)
-        if len(self.futures) == 4:
-            for i in (2, 0):
-                done, fn, args = self.futures[i]
-                done.set_result(fn(*args))
-            self.futures[1][0].set_exception(RuntimeError("failed"))
-            raise KeyboardInterrupt
-        return future
+    if len(executor.futures) == 4:
+        executor.complete(2, 0)
+        executor.fail(RuntimeError("failed"), 1)
+        raise KeyboardInterrupt
 
 
-class ReachesWorkers(ByHand):
+def reaches_workers(executor):
     """Ctrl-C at a terminal: workers of a pool have it too."""
-
-    def submit(self, fn, /, *args, **kwargs):
-        future = super().submit(fn, *args, **kwargs)
-        if len(self.futures) == 3:
-            self.futures[0][0].set_exception(KeyboardInterrupt())
-            self.futures[1][0].set_exception(SystemExit(1))
-            future.set_result(fn(*args))
-        return future
+    if len(executor.futures) == 3:
+        executor.fail(KeyboardInterrupt(), 0)
+        executor.fail(SystemExit(1), 1)
+        executor.complete(2)
 
 
-def test_ctrl_c_that_reaches_workers_keeps_what_has_come():
+@pytest.mark.parametrize(
+    ("then", "told", "pending"), [(interrupts, [0, 2], [1, 3]), (reaches_workers, [2], [0, 1])]
+)
+def test_ctrl_c_keeps_what_has_come(then, told, pending):
     strategy = make(finite())
-    result = quiet(strategy, f, 9, executor=ReachesWorkers(), max_pending=3)
-    assert result.interrupted and result.ids == [2]
-    assert strategy.pending == [0, 1]
-
-
-def test_ctrl_c_keeps_what_has_come():
-    strategy = make(finite())
-    result = quiet(strategy, f, 9, executor=Interrupts(), max_pending=4)
-    assert result.interrupted
-    assert result.ids == [0, 2]
-    assert result.Y.tolist() == [f(x) for x in result.X]
-    assert strategy.pending == [1, 3]  # the failed one may be tried again
-    assert result.failures == []
-    assert sorted(quiet(strategy, f, 9).ids) == list(range(9))
+    result = quiet(strategy, f, 9, executor=ByHand(then), max_pending=len(told + pending))
+    assert result.interrupted and result.ids == told and result.failures == []
+    assert strategy.pending == pending  # one that failed may be tried again
+    require_all(quiet(strategy, f, 9), 9)
 
 
 def test_a_second_ctrl_c_while_results_are_told_loses_none(monkeypatch):
@@ -233,16 +219,14 @@ def test_a_second_ctrl_c_while_results_are_told_loses_none(monkeypatch):
 
     monkeypatch.setattr(type(strategy), "tell", interrupted_tell)
     with pytest.raises(KeyboardInterrupt):
-        quiet(strategy, f, 9, executor=Interrupts(), max_pending=4)
+        quiet(strategy, f, 9, executor=ByHand(interrupts), max_pending=4)
     monkeypatch.undo()
-    assert sorted(strategy.history.values) == [0, 2]
-    assert strategy.pending == [1, 3]
+    assert sorted(strategy.history.values) == [0, 2] and strategy.pending == [1, 3]
     twin.replay(strategy.events)
     assert snapshot(strategy) == snapshot(twin)
 
 
 def test_ctrl_c_between_the_arrival_of_a_result_and_its_telling_loses_nothing(monkeypatch):
-    strategy = make(finite())
     result_of = Future.result
 
     def interrupted_result(self, *args):
@@ -251,183 +235,105 @@ def test_ctrl_c_between_the_arrival_of_a_result_and_its_telling_loses_nothing(mo
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Future, "result", interrupted_result)
-    result = quiet(strategy, f, 3)
-    assert result.interrupted
-    assert result.ids == [0]
+    result = quiet(make(finite()), f, 3)
+    assert result.interrupted and result.ids == [0]
 
 
-# What four trials come to at once: the first one ends the run.
-ENDS = {
-    KeyboardInterrupt: [KeyboardInterrupt(), math.nan, 0.5, 0.25],
-    ObjectiveError: ["no number", math.nan, 0.5, 0.25],
-}
-
-
-@pytest.mark.parametrize("ends", ENDS)
-def test_what_is_told_when_a_run_ends_is_all_that_came(ends):
+@pytest.mark.parametrize("first", [KeyboardInterrupt(), "no number"], ids=repr)
+def test_what_is_told_when_a_run_ends_is_all_that_came(first):
     """Results that wait, one of them not finite, when another ends the run."""
 
-    class All(ByHand):
-        def submit(self, fn, /, *args):
-            future = super().submit(fn, *args)
-            if len(self.futures) == 4:
-                for (waiting, _, _), value in zip(self.futures, ENDS[ends], strict=True):
-                    is_raised = isinstance(value, BaseException)
-                    (waiting.set_exception if is_raised else waiting.set_result)(value)
-            return future
+    def all_at_once(executor):
+        if len(executor.futures) == 4:
+            for future, value in zip(executor.futures, [first, math.nan, 0.5, 0.25], strict=True):
+                is_raised = isinstance(value, BaseException)
+                (future.set_exception if is_raised else future.set_result)(value)
 
     strategy, raised = RowsInTurn(finite()), nullcontext()
-    if ends is ObjectiveError:
+    if first == "no number":
         raised = pytest.raises(ObjectiveError, match="must return one number")
     with raised, pytest.warns(TrialFailedWarning, match=r"trial 1 .* failed 1 time .* got nan"):
-        quiet(strategy, f, 9, executor=All(), max_pending=4)
+        quiet(strategy, f, 9, executor=ByHand(all_at_once), max_pending=4)
     assert strategy.history.values == {2: 0.5, 3: 0.25}
     assert strategy.history.failed == {1} and strategy.pending == [0]
 
 
 # --- workers that die -----------------------------------------------------------------------------
 
-
-class Breaks(ByHand):
-    """Takes three trials; then its workers die: one value had come, two are lost."""
-
-    def submit(self, fn, /, *args, **kwargs):
-        future = super().submit(fn, *args, **kwargs)
-        if len(self.futures) == 3:
-            for broken, _, _ in (self.futures[0], self.futures[2]):
-                broken.set_exception(BrokenExecutor("died"))
-            done, fn, args = self.futures[1]
-            done.set_result(fn(*args))
-        return future
+DIED = BrokenExecutor("died")
 
 
 def test_values_that_had_come_survive_the_death_of_a_pool():
-    calls, made = [], []
+    def breaks(pool):  # of three trials one value had come, two are lost
+        if len(pool.futures) == 3:
+            pool.fail(DIED, 0, 2)
+            pool.complete(1)
 
-    def objective(x):
-        calls.append(x.tolist())
-        return f(x)
-
-    def executor():
-        made.append(Threads(1) if made else Breaks())
-        return made[-1]
-
-    strategy = make(finite())
-    result = quiet(strategy, objective, 3, executor=executor, max_pending=3, max_retries=1)
+    calls = []
+    executor, made = in_turn(lambda: ByHand(breaks), lambda: Threads(1))
+    options = {"executor": executor, "max_pending": 3, "max_retries": 1}
+    result = quiet(make(finite()), lambda x: calls.append(x) or f(x), 3, **options)
     assert len(made) == 2  # replaced once, though two trials were lost
-    assert result.ids == [1, 0, 2]
+    assert result.ids == [1, 0, 2] and result.failures == []
     assert len(calls) == 3  # and the one that had come was not evaluated again
-    assert result.failures == []
 
 
-def test_a_pool_found_dead_when_a_trial_is_handed_to_it():
-    class Dead(ByHand):
-        """Dies with one trial under way; what was under way fails later than the next submit."""
+class Mortal(Executor):
+    """Dies of row 4, with everything that is under way."""
 
-        def submit(self, fn, /, *args, **kwargs):
-            if self.futures:
-                self.futures[0][0].set_exception(BrokenExecutor("died"))
-                raise BrokenExecutor("dead")
-            return super().submit(fn, *args, **kwargs)
+    def __init__(self):
+        self.futures, self.dead, self.lock = [], False, threading.Lock()
 
-    made, counted = [], Counted()
+    def submit(self, fn, /, *args, **kwargs):
+        if self.dead:
+            raise BrokenExecutor("dead")
+        self.futures.append(Future())
+        Timer(0.004, self.work, [self.futures[-1], fn, *args]).start()
+        return self.futures[-1]
 
-    def executor():
-        made.append(Threads(4) if made else Dead())
-        return made[-1]
-
-    result = quiet(make(finite()), counted, 6, executor=executor, max_pending=2, max_retries=1)
-    assert len(made) == 2
-    assert counted.most <= 2
-    assert sorted(result.ids) == list(range(6))
+    def work(self, future, fn, x):
+        with self.lock:
+            if self.dead:
+                return
+            if not torch.equal(x, finite().points[4]):
+                future.set_result(fn(x))
+                return
+            self.dead = True
+            for lost in self.futures:
+                if not lost.done():
+                    lost.set_exception(BrokenExecutor("died"))
 
 
 def test_a_point_that_kills_its_worker_takes_no_other_trial_with_it():
-    class Mortal(Executor):
-        """Dies of row 4, with everything that is under way."""
-
-        def __init__(self):
-            self.futures, self.dead, self.lock = [], False, threading.Lock()
-
-        def submit(self, fn, /, *args, **kwargs):
-            if self.dead:
-                raise BrokenExecutor("dead")
-            self.futures.append(Future())
-            threading.Timer(0.004, self.work, [self.futures[-1], fn, *args]).start()
-            return self.futures[-1]
-
-        def work(self, future, fn, x):
-            with self.lock:
-                if self.dead:
-                    return
-                if torch.equal(x, finite().points[4]):
-                    self.dead = True
-                    for lost in self.futures:
-                        if not lost.done():
-                            lost.set_exception(BrokenExecutor("died"))
-                else:
-                    future.set_result(fn(x))
-
-    made = []
-
-    def executor():
-        made.append(Mortal())
-        return made[-1]
-
-    strategy = RowsInTurn(finite())
+    executor, made = in_turn(Mortal)
     with pytest.warns(TrialFailedWarning, match="trial 4 at .* failed 1 time "):
-        result = quiet(strategy, f, 12, executor=executor, max_pending=4)
+        result = quiet(RowsInTurn(finite()), f, 12, executor=executor, max_pending=4)
     assert [failure.id for failure in result.failures] == [4]
     assert sorted(result.ids) == [i for i in range(12) if i != 4]
     assert len(made) == 3  # it died of row 4 among others, then of row 4 alone
 
 
 def test_a_worker_that_always_dies_costs_its_trials_only():
-    class AlwaysDead(ByHand):
-        def submit(self, fn, /, *args, **kwargs):
-            future = super().submit(fn, *args, **kwargs)
-            future.set_exception(BrokenExecutor("died"))
-            return future
-
-    strategy = make(finite())
+    strategy, dead = make(finite()), lambda: ByHand(lambda pool: pool.fail(DIED, -1))
     with pytest.warns(TrialFailedWarning, match="BrokenExecutor"):
-        result = quiet(strategy, f, 2, executor=AlwaysDead, max_retries=2)
+        result = quiet(strategy, f, 2, executor=dead, max_retries=2)
     assert [failure.id for failure in result.failures] == [0, 1]
-    assert result.ids == []
-    assert strategy.pending == []
-
-
-def test_an_objective_in_a_thread_may_fail_to_pickle():
-    calls = []
-
-    def objective(x):
-        calls.append(x)
-        if len(calls) == 2:
-            raise PicklingError("a cache of its own")
-        return f(x)
-
-    executor = partial(Threads, 1)
-    assert quiet(make(finite()), objective, 4, executor=executor, max_retries=1).ids
-    assert len(calls) == 5
+    assert result.ids == strategy.pending == []
 
 
 def test_a_cluster_that_leaves_its_futures_undone_ends_the_run(monkeypatch):
     monkeypatch.setattr(running_study, "_LOOK", 0.02)
 
-    class Lost(Plain):
-        def submit(self, fn, /, *args, **kwargs):
-            self.futures = [*getattr(self, "futures", []), Future()]
-            if len(self.futures) <= 3:
-                self.futures[-1].set_result(fn(*args))
-            else:  # later than the first look
-                Timer(0.05, setattr, [self, "_client", SimpleNamespace(status="closed")]).start()
-            return self.futures[-1]
+    def loses(cluster):
+        if len(cluster.futures) <= 3:
+            cluster.complete(-1)
+        else:  # later than the first look
+            Timer(0.05, setattr, [cluster, "_client", SimpleNamespace(status="closed")]).start()
 
     strategy = make(finite())
     with pytest.raises(BrokenExecutor, match="lost its cluster"):
-        quiet(strategy, f, 9, executor=Lost())
-    assert sorted(strategy.history.values) == [0, 1, 2]
-    assert strategy.pending == [3]
+        quiet(strategy, f, 9, executor=ByHand(loses))
+    assert sorted(strategy.history.values) == [0, 1, 2] and strategy.pending == [3]
 
 
 # --- pools and clusters of processes --------------------------------------------------------------
@@ -437,24 +343,20 @@ def spawning(num_workers):
     return ProcessPoolExecutor(num_workers, mp_context=multiprocessing.get_context("spawn"))
 
 
+def of_loky(num_workers):
+    return pytest.importorskip("joblib.externals.loky").ProcessPoolExecutor(num_workers)
+
+
 @pytest.mark.slow
-def test_a_pool_of_processes_is_made_again_when_a_worker_dies(tmp_path):
-    made = []
-
-    def executor():
-        made.append(spawning(1))
-        return made[-1]
-
-    strategy = make(finite())
+@pytest.mark.parametrize("pool", [spawning, of_loky])
+def test_a_pool_of_processes_is_made_again_when_a_worker_dies(tmp_path, pool):
+    executor, made = in_turn(partial(pool, 1))
     objective = partial(first_worker_dies, str(tmp_path / "flag"))
-    result = quiet(strategy, objective, 5, executor=executor, max_pending=2)
+    require_all(quiet(make(finite()), objective, 5, executor=executor, max_pending=2), 5)
     assert len(made) == 2
-    assert sorted(result.ids) == list(range(5))
-    assert result.failures == []
-    assert all(y == f(x) for x, y in zip(result.X, result.Y.tolist(), strict=True))
-    for pool in made:
+    for each in made:
         with pytest.raises((BrokenExecutor, RuntimeError)):
-            pool.submit(int)
+            each.submit(int)
 
 
 @pytest.mark.slow
@@ -466,58 +368,22 @@ def test_the_death_of_a_given_pool_ends_the_run_and_not_the_study(tmp_path):
         pytest.raises(BrokenExecutor, match="pass a function that makes an executor"),
     ):
         quiet(strategy, objective, 5, executor=pool, max_pending=2)
-    assert strategy.pending == [0, 1]
-    assert strategy.history.values == {}
-    result = quiet(strategy, objective, 5)
-    assert result.ids == list(range(5))
+    assert strategy.pending == [0, 1] and strategy.history.values == {}
+    require_all(quiet(strategy, objective, 5), 5)
 
 
 @pytest.mark.slow
-def test_an_objective_that_cannot_be_pickled_is_never_asked_for():
-    strategy = make(finite())
-    with pytest.raises(
-        ObjectiveError, match="objective must be picklable to reach other processes"
-    ):
-        quiet(strategy, lambda x: 0.0, 20, executor=partial(ProcessPoolExecutor, 1), max_pending=2)
-    with (
-        ProcessPoolExecutor(1) as pool,
-        pytest.raises(ObjectiveError, match="as a function of a module"),
-    ):
-        quiet(strategy, lambda x: 0.0, 20, executor=pool)
-    assert strategy.events == ()
-
-
-@pytest.fixture
-def loky_pool():
-    loky = pytest.importorskip("joblib.externals.loky")
-    return partial(loky.ProcessPoolExecutor, 1)
-
-
-@pytest.mark.slow
-def test_loky_workers_that_die(tmp_path, loky_pool):
-    made = []
-
-    def executor():
-        made.append(loky_pool())
-        return made[-1]
-
-    objective = partial(first_worker_dies, str(tmp_path / "flag"))
-    result = quiet(make(finite()), objective, 5, executor=executor, max_pending=2)
-    assert len(made) == 2
-    assert sorted(result.ids) == list(range(5))
-    assert all(y == f(x) for x, y in zip(result.X, result.Y.tolist(), strict=True))
-
-
-@pytest.mark.slow
-def test_an_objective_that_loky_cannot_pickle(loky_pool):
+@pytest.mark.parametrize("pool", [ProcessPoolExecutor, of_loky])
+def test_an_objective_that_cannot_be_pickled_is_never_asked_for(pool):
     strategy, lock = make(finite()), threading.Lock()
-    with pytest.raises(ObjectiveError, match="must be picklable"):
-        quiet(strategy, lambda x: lock, 9, executor=loky_pool, max_pending=2)
-    assert not strategy.history.values
-    assert not strategy.history.abandoned
-
-
-# --- Dask -----------------------------------------------------------------------------------------
+    message = "objective must be picklable to reach other processes"
+    with pytest.raises(ObjectiveError, match=message):
+        quiet(strategy, lambda x: lock, 20, executor=partial(pool, 1), max_pending=2)
+    assert not strategy.history.values and not strategy.history.abandoned
+    if pool is ProcessPoolExecutor:  # of whose pools it is known beforehand
+        with pool(1) as given, pytest.raises(ObjectiveError, match="as a function of a module"):
+            quiet(strategy, lambda x: 0.0, 20, executor=given)
+        assert strategy.events == ()
 
 
 @contextmanager
@@ -543,36 +409,23 @@ def dask_client(folder, processes, workers):
 
 @pytest.mark.slow
 def test_dask_in_threads(tmp_path):
-    strategy = make(finite())
     objective = partial(first_call_fails, str(tmp_path / "flag"))
     with dask_client(tmp_path, processes=False, workers=1) as client:
-        executor = client.get_executor(pure=False)
-        result = quiet(strategy, objective, 10, executor=executor, max_pending=3, max_retries=1)
+        options = {"executor": client.get_executor(pure=False), "max_pending": 3}
+        require_all(quiet(make(finite()), objective, 10, max_retries=1, **options), 10)
         assert client.submit(int).result() == 0  # the caller's client stays open
     assert (tmp_path / "flag").exists()
-    assert sorted(result.ids) == list(range(10))
-    assert result.failures == []
-    assert all(y == f(x) for x, y in zip(result.X, result.Y.tolist(), strict=True))
 
 
 @pytest.mark.slow
 def test_dask_workers_that_are_killed(tmp_path):
-    strategy = make(finite())
+    objective = partial(killed_at_first, str(tmp_path))
     with dask_client(tmp_path, processes=True, workers=2) as client:
-        result = quiet(
-            strategy,
-            partial(killed_at_first, str(tmp_path)),
-            16,
-            executor=lambda: client.get_executor(pure=False),
-            max_pending=3,
-        )
-    assert sorted(result.ids) == list(range(16))  # each told once
-    assert result.failures == []
-    assert all(y == f(x) for x, y in zip(result.X, result.Y.tolist(), strict=True))
+        executor = partial(client.get_executor, pure=False)
+        require_all(quiet(make(finite()), objective, 16, executor=executor, max_pending=3), 16)
     calls = [int(call.read_text()) for call in tmp_path.glob("call-*")]
     assert len(calls) >= 18  # two of them died
-    assert len(set(calls)) >= 3
-    assert os.getpid() not in calls
+    assert len(set(calls)) >= 3 and os.getpid() not in calls
 
 
 # Whether the trials under way fail before the next one is handed out depends on who is faster.
@@ -582,14 +435,9 @@ def test_a_run_ends_when_its_cluster_does(tmp_path):
     strategy = make(finite())
     with dask_client(tmp_path, processes=False, workers=1) as client:
         Timer(1.0, client.cluster.close).start()
+        options = {"executor": partial(client.get_executor, pure=False), "max_pending": 3}
         with pytest.raises(Exception, match=r"(?i)(client is closed|cancel|lost)"):
-            quiet(
-                strategy,
-                partial(slow, 0.05),
-                10_000,
-                executor=lambda: client.get_executor(pure=False),
-                max_pending=3,
-            )
+            quiet(strategy, partial(slow, 0.05), 10_000, **options)
     told, num_asked = strategy.history.values, len(strategy.history.trials)
     assert told
     answered = [*told, *strategy.pending, *strategy.history.abandoned]

@@ -14,9 +14,9 @@ from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext import run
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies import threads
-from botorch_ext.studies.threads import in_worker_thread, is_small, threads_for
+from botorch_ext.studies.threads import threads_for
 from tests.objectives import f
-from tests.strategies.sessions import RowsInTurn, box, data, finite, make, plain
+from tests.strategies.sessions import RowsInTurn, finite, make
 from tests.studies.kept import BOX
 
 
@@ -73,59 +73,6 @@ def test_asks_of_two_strategies_in_two_threads_overlap(kept, tmp_path):
     assert torch.get_num_threads() == 3
 
 
-def test_two_asks_at_once_do_not_take_each_others_threads():
-    inside, seen = threading.Barrier(2), []
-
-    def ask(number, out):
-        torch.set_num_threads(number)  # of this thread
-        with threads_for(make(finite())):
-            inside.wait(20)
-            seen.append(torch.get_num_threads())
-            inside.wait(20)
-            if out:
-                inside.wait(20)  # the other one has ended
-                seen.append(torch.get_num_threads())
-        if not out:
-            inside.wait(20)
-        return torch.get_num_threads()
-
-    with ThreadPoolExecutor(2) as pool:
-        futures = [pool.submit(ask, 2, True), pool.submit(ask, 3, False)]
-        assert [future.result() for future in futures] == [2, 3]
-    assert seen == [1, 1, 1]
-
-
-def test_a_thread_that_begins_beside_an_ask_has_the_usual_threads():
-    def ask():
-        with threads_for(make(finite())):
-            inner = torch.get_num_threads()
-        return inner, torch.get_num_threads()
-
-    def worker():
-        return in_worker_thread(torch.get_num_threads)
-
-    for work, expected in ((ask, (1, 3)), (worker, 3)):
-        with ThreadPoolExecutor(1) as pool, threads_for(make(finite())):
-            assert pool.submit(work).result(20) == expected
-            assert pool.submit(torch.get_num_threads).result(20) == 3
-    assert torch.get_num_threads() == 3
-
-
-def test_they_come_back_whatever_happens():
-    strategy = make(finite())
-    with threads_for(strategy):
-        with threads_for(strategy):  # a strategy that asks another one
-            assert torch.get_num_threads() == 1
-        assert torch.get_num_threads() == 1 and threads.limits_threads()
-    assert torch.get_num_threads() == 3 and not threads.limits_threads()
-    with pytest.raises(KeyError), threads_for(strategy):
-        raise KeyError
-    assert torch.get_num_threads() == 3
-    threads_for(strategy).__enter__()  # an exception came before its block
-    threads.give_threads_back()
-    assert torch.get_num_threads() == 3 and not threads.limits_threads()
-
-
 # --- which asks -----------------------------------------------------------------------------------
 
 
@@ -159,26 +106,6 @@ def test_each_event_of_a_study_has_as_many_as_when_it_happened(monkeypatch, tmp_
     small = bx.Study(tmp_path / "other.db", Counts(finite()))
     assert small._kept.read(lambda _: torch.get_num_threads()) == 1
     assert torch.get_num_threads() == 3
-
-
-def test_what_is_small():
-    many = bx.FiniteSet(torch.linspace(0, 1, 200_000, dtype=torch.float64)[:, None])
-    assert is_small(make(finite()))
-    assert is_small(make(box(), initial=data(box(), 2048)))
-    assert not is_small(make(box(), initial=data(box(), 2049)))
-    zeros = many.points.new_zeros(21)
-    assert is_small(RowsInTurn(many, initial=(many.points[:20], zeros[:20])))
-    assert not is_small(RowsInTurn(many, initial=(many.points[:21], zeros)))
-
-
-def test_the_questions_are_those_of_asks_with_one_thread():
-    by_hand, strategy = make(finite(), num_initial=3), make(finite(), num_initial=3)
-    run(strategy, f, 6, progress=False)
-    torch.set_num_threads(1)
-    for _ in range(6):
-        trial = by_hand.ask()
-        by_hand.tell(trial.id, f(trial.x))
-    assert [plain(e) for e in strategy.events] == [plain(e) for e in by_hand.events]
 
 
 # --- forks ----------------------------------------------------------------------------------------

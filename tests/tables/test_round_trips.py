@@ -16,7 +16,7 @@ from botorch_ext.strategies import RandomSearch
 from tests.tables.spaces import PRINTED, rows_of, spaces, text_of, values
 
 pytest.importorskip("sqlalchemy")
-pd = pytest.importorskip("pandas")
+pytest.importorskip("pandas")
 
 # To make a failing example smaller takes minutes, since each has files of its own.
 settings.register_profile("tables", settings.get_profile("tests"), phases=[Phase.generate])
