@@ -7,6 +7,7 @@ import pytest
 import torch
 from botorch.acquisition import qLogNoisyExpectedImprovement
 from botorch.acquisition.input_constructors import get_acqf_input_constructor
+from botorch.exceptions import UnsupportedError
 from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.datasets import SupervisedDataset
@@ -88,3 +89,5 @@ def test_the_ensemble_is_the_posterior(strategy):
     means, stds = model.mean_and_std(X)
     assert_close(means.mean(dim=0), mean)
     assert stds.shape == (32, 7)
+    with pytest.raises(UnsupportedError):
+        model.fantasize(X, SobolQMCNormalSampler(torch.Size([3])))

@@ -150,9 +150,10 @@ class Session:
         gains, inflations = models.information_gain(), models.pending_information_gain()
         evidences = models.log_marginal_likelihood(without)
         known = {}
-        for part in models.parts if self.finite else []:
-            stds = part.model.std_of_known().reshape(-1, len(CANDIDATES))
-            known |= dict(zip(part.positions, stds, strict=True))
+        if self.finite:
+            for part in models.parts:
+                stds = part.model.std_of_known().reshape(-1, len(CANDIDATES))
+                known |= dict(zip(part.positions, stds, strict=True))
         every = range(len(self.rows))
         subsets = [[i for i in every if i not in left_out] for left_out in ((), pending, without)]
         for i, spec in enumerate(self.specs):
