@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.moves import swept
-from botorch_ext.hyperparameters.particles import Cloud, Particles, telling
+from botorch_ext.hyperparameters.particles import Particles, telling
 from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.models.resampling import resampled
 from tests.helpers import drawn
@@ -135,12 +135,10 @@ def test_particles_follow_data():
 
 
 def test_the_seed_decides():
-    density = density_of()
-    X, y = torch.rand(5, 2, dtype=torch.float64), torch.arange(5.0, dtype=torch.float64)
+    X, y = drawn(5, 2), torch.arange(5.0, dtype=torch.float64)
     one, same, other = (Particles(8).started(X, y, None, seed) for seed in (4, 4, 5))
     assert torch.equal(one.parameters, same.parameters)
     assert not torch.equal(one.parameters, other.parameters)
-    assert density.dim == one.parameters.shape[-1]
 
 
 def test_with_many_observations_they_are_fewer():
@@ -148,21 +146,9 @@ def test_with_many_observations_they_are_fewer():
     numbers = [particles.number(n) for n in (10, 200, 201, 401, 800, 801)]
     assert numbers == [32, 32, 16, 8, 8, 4]
     assert Particles(4).number(900) == 4
-
-
-@pytest.mark.parametrize("num", [3, 7, 5.5, "many"])
-def test_a_wrong_number_is_refused(num):
-    with pytest.raises(ValueError, match="num_particles"):
-        Particles(num)
-
-
-def test_a_cloud_may_grow_and_shrink():
-    density, g = density_of(), torch.Generator().manual_seed(0)
-    draws = density.prior_draws(8, g)
-    cloud = Cloud(draws, density.value(draws))
-    for num in (4, 16):
-        parameters, values = cloud.onto(density, num, 2, g)
-        assert len(parameters) == len(values) == num
+    for wrong in (3, 7, 5.5, "many"):
+        with pytest.raises(ValueError, match="num_particles"):
+            Particles(wrong)
 
 
 def test_particles_stay_while_few_observations_are_new():
