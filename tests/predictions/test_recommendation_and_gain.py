@@ -78,7 +78,7 @@ def _dense_draws(strategy, X):
 
 
 def test_of_the_default_they_are_those_of_joint_draws():
-    strategy = played(bx.algorithms.integrated_ei(BOX, seed=1))
+    strategy = played(by_default())
     told, pending = strategy.evaluated()[0], strategy.history.trials[-1].x
     found, x = strategy.recommended(), strategy.recommend()[0]
     assert_close(found.x, x)
@@ -96,16 +96,17 @@ def test_of_the_default_they_are_those_of_joint_draws():
     assert abs(gain.probability - (gains > 0).mean()) < 0.03
 
 
-@pytest.mark.parametrize(
-    "method", [pytest.param("integrated_ei", marks=pytest.mark.slow), "gp_ucb"]
-)
-def test_the_batch_is_what_would_be_asked_and_is_not_asked(method):
-    def made():
-        if method == "integrated_ei":
-            return played(bx.algorithms.integrated_ei(BOX, seed=1))
-        return played(bx.algorithms.gp_ucb(BOX, rbf(0.8), noise_variance=0.04, width=2.0))
+def by_default():
+    return bx.algorithms.integrated_ei(BOX, seed=1)
 
-    strategy, other = made(), made()
+
+def gp_ucb():
+    return bx.algorithms.gp_ucb(BOX, rbf(0.8), noise_variance=0.04, width=2.0)
+
+
+@pytest.mark.parametrize("make", [by_default, gp_ucb])
+def test_the_batch_is_what_would_be_asked_and_is_not_asked(make):
+    strategy, other = played(make()), played(make())
     before = state(strategy)
     gain, again = strategy.expected_gain(3), strategy.expected_gain(3)
     assert gain.gain == again.gain
@@ -126,13 +127,11 @@ def test_an_evaluated_point_that_stands_out_is_the_best():
 def test_of_many_points_the_most_promising_are_compared(monkeypatch):
     """Those that are left out are far below: the probability is the same but for the draws."""
     X = BOX.sample(30, seed=1)
-    mixture = _gp(X, height(X) / 10)
-    row = X[height(X).argmax()]
+    mixture, row = _gp(X, height(X) / 10), X[height(X).argmax()]
     whole = recommendation(mixture, row, X, BOX, seed=0)
     monkeypatch.setattr("botorch_ext.predictions.recommendation._MOST_COMPARED", 12)
     some = recommendation(mixture, row, X, BOX, seed=0)
-    assert some.is_evaluated
-    assert abs(some.probability - whole.probability) < 0.03
+    assert some.is_evaluated and abs(some.probability - whole.probability) < 0.03
 
 
 def test_nothing_is_gained_where_was_evaluated():
@@ -163,15 +162,10 @@ def test_in_a_context_actions_are_compared_there():
 
 
 def test_what_is_refused():
-    for strategy, error in (
-        (RandomSearch(BOX), NoModelError),
-        (bx.algorithms.integrated_ei(BOX), NoObservationsError),
-        (bx.algorithms.gp_ucb(BOX, rbf(0.8), noise_variance=0.04, width=2.0), NoObservationsError),
-    ):
+    for strategy in (RandomSearch(BOX), by_default(), gp_ucb()):
         for call in (strategy.recommended, strategy.expected_gain):
-            with pytest.raises(error):
+            with pytest.raises((NoModelError, NoObservationsError)):
                 call()
         assert not strategy.events
-    strategy = played(bx.algorithms.gp_ucb(BOX, rbf(0.8), noise_variance=0.04, width=2.0), 3)
     with pytest.raises(ValueError, match="num must be at least 1"):
-        strategy.expected_gain(0)
+        played(gp_ucb(), 3).expected_gain(0)
