@@ -203,7 +203,9 @@ METHODS = {
     "insured_ucb": lambda: bx.algorithms.insured_ucb(*PRIOR, **BOUNDED),
     "credible": lambda: bx.algorithms.credible_ucb(CANDIDATES, models(), width=2.0),
     "standardised": lambda: LengthscaleBalancing(
-        BOX, bx.CandidateModels(rbf(0.8), 0.04), WIDTH, noise_std=0.2, standardize=True
+        *(BOX, bx.CandidateModels.lengthscales(rbf(1.0), [0.8], 0.04), WIDTH),
+        noise_std=0.2,
+        standardize=True,
     ),
     "random": lambda: RandomSearch(CANDIDATES),
     "balancing": lambda: bx.algorithms.regret_balancing(
