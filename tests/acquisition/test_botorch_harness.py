@@ -68,50 +68,28 @@ def test_posterior_transforms(case):
 
 
 @EVERY
-def test_pending_points_are_copied_without_a_gradient(case):
-    acqf, X, P = made(case, trained_gp()), points(4, 1), points(2)
-    assert acqf.X_pending is None
+def test_pending_points_are_copied_and_copies_go_their_own_way(case):
+    acqf, X, P = made(case, trained_gp()), points(4, 1).requires_grad_(), points(2)
     before = acqf(X)
-    acqf.set_X_pending(P)
-    assert torch.equal(acqf.X_pending, P) and acqf.X_pending is not P
-    assert not torch.allclose(acqf(X), before)
-    with pytest.warns(BotorchWarning, match="Pending points require a gradient"):
-        acqf.set_X_pending(P.clone().requires_grad_())
-    assert not acqf.X_pending.requires_grad
-    acqf.set_X_pending(None)
-    assert acqf.X_pending is None
-    assert_close(acqf(X), before)
-
-
-@EVERY
-def test_gradients_are_finite_and_copies_go_their_own_way(case):
-    acqf, X = made(case, trained_gp(), X_pending=points(2)), points(4, 1).requires_grad_()
-    (gradient,) = torch.autograd.grad(acqf(X).sum(), X)
-    assert gradient.shape == X.shape
+    (gradient,) = torch.autograd.grad(before.sum(), X)
     assert bool(gradient.isfinite().all()) and bool(gradient.any())
+    with pytest.warns(BotorchWarning, match="Pending points require a gradient"):
+        acqf.set_X_pending(P.requires_grad_())
+    assert torch.equal(acqf.X_pending, P)
+    assert acqf.X_pending is not P and not acqf.X_pending.requires_grad
+    assert not torch.allclose(acqf(X), before)
     copy, other = deepcopy(acqf), made(case, trained_gp(), X_pending=points(2))
     other.load_state_dict(acqf.state_dict())
     for same in (copy, other):
         assert_close(same(X), acqf(X))
     copy.set_X_pending(None)
+    assert copy.X_pending is None
+    assert_close(copy(X), before)
     assert not torch.allclose(copy(X), acqf(X))
 
 
 @EVERY
-def test_a_mock_model_has_values_and_no_pending_points(case):
-    if case.cls.__name__ == "StableUCB":  # it looks at many points in one call
-        return
-    mean, variance = torch.full((1, 1), 1.25).double(), torch.full((1, 1), 2.25).double()
-    plain = {"misspecification": 0.0} if "misspecification" in case.options else {}
-    acqf = made(case, MockModel(MockPosterior(mean=mean, variance=variance)), **plain)
-    assert acqf(points(1)).numel() == 1
-    with pytest.raises(ValueError, match="X_pending must be None for a model"):
-        acqf.set_X_pending(points(1))
-
-
-@EVERY
-def test_input_constructors(case):
-    constructor = get_acqf_input_constructor(case.cls)
+def test_models_of_given_posteriors_and_arguments_of_ax_are_taken(case):
     turn = ScalarizedPosteriorTransform(torch.tensor([1.0]).double())
     more = {"posterior_transform": turn, "X_pending": points(2)}
     options = {**case.options, **more}
@@ -119,9 +97,17 @@ def test_input_constructors(case):
         options["bounds"] = [(0.0, 1.0), (0.0, 1.0)]
     if case.cls.__name__ == "ExpectedUCB":
         options["probabilities"] = [1.0]
+    constructor = get_acqf_input_constructor(case.cls)
     acqf = case.cls(**constructor(model=trained_gp(), training_data=None, **options))
     assert acqf.posterior_transform is turn
     assert_close(acqf(points(4, 1)), made(case, trained_gp(), **more)(points(4, 1)))
+    if case.cls.__name__ != "StableUCB":  # it looks at many points in one call
+        mean, variance = torch.full((1, 1), 1.25).double(), torch.full((1, 1), 2.25).double()
+        plain = {"misspecification": 0.0} if "misspecification" in case.options else {}
+        acqf = made(case, MockModel(MockPosterior(mean=mean, variance=variance)), **plain)
+        assert acqf(points(1)).numel() == 1
+        with pytest.raises(ValueError, match="X_pending must be None for a model"):
+            acqf.set_X_pending(points(1))
 
 
 def test_a_kernel_gp_has_noise_transforms_and_one_output_as_a_model_has():

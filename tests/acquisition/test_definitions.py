@@ -158,18 +158,6 @@ def test_candidate_models_keep_their_order_and_their_probabilities():
         empty.add(draw(2, 7)[0], None)
 
 
-def test_optimize_acqf_finds_what_a_grid_finds():
-    axes = [torch.linspace(*BOUNDS[:, j].tolist(), 40, dtype=torch.float64) for j in range(2)]
-    grid = torch.cartesian_prod(*axes).unsqueeze(-2)
-    for acqf in (OptimisticModelUCB(batched(), 1.0), ExpectedUCB(ensemble(), 1.0)):
-        with torch.random.fork_rng():
-            torch.manual_seed(0)
-            x, value = optimize_acqf(acqf, BOUNDS, q=1, num_restarts=4, raw_samples=64)
-        with torch.no_grad():
-            assert value >= acqf(grid).max() - 1e-9
-        assert bool(((x >= BOUNDS[0]) & (x <= BOUNDS[1])).all())
-
-
 @pytest.mark.parametrize("frozen", [False, True], ids=["SingleTaskGP", "KernelGP"])
 def test_a_sequential_batch_of_largest_variances_is_a_plan(frozen):
     gp = single_task_gp(6)

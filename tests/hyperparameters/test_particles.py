@@ -39,40 +39,6 @@ def long_run(density, num, num_steps, seed):
     return x
 
 
-# Fourteen moments of four parameters: beyond this by chance once in 10,000.
-THRESHOLD = 4.5
-
-
-@pytest.fixture(scope="module")
-def draws():
-    return long_run(density_of(), 4096, 300, seed=1)
-
-
-@pytest.mark.slow
-def test_sweeps_keep_the_moments_of_another_sampler(draws):
-    density = density_of()
-    g = torch.Generator().manual_seed(2)
-    after, values = swept(density, draws, density.value(draws), 8, g)
-    assert_close(values, density.value(after))
-    moved = (after != draws.flip(0)).any(dim=-1).double().mean()
-    assert moved > 0.9
-    # Sweeps shuffle: what is compared is the whole.
-    assert largest_difference(draws, after) < THRESHOLD
-
-
-def largest_difference(one, other):
-    """As `largest_score`, of two independent samples."""
-    scores = []
-    columns = range(one.shape[-1])
-    functions = [lambda x, i=i: x[:, i] for i in columns]
-    functions += [lambda x, i=i, j=j: x[:, i] * x[:, j] for i in columns for j in range(i + 1)]
-    for function in functions:
-        a, b = function(one), function(other)
-        error = math.sqrt(float(a.var() / len(a) + b.var() / len(b)))
-        scores.append(abs(float(a.mean() - b.mean())) / error)
-    return max(scores)
-
-
 class TruncatedNormals:
     """Independent standard normals between two limits, as a density of particles."""
 
@@ -134,13 +100,6 @@ def test_particles_follow_data():
         assert ((cloud.parameters.std(dim=0) / exact.std(dim=0)).log().abs() < 0.35).all()
 
 
-def test_the_seed_decides():
-    X, y = drawn(5, 2), torch.arange(5.0, dtype=torch.float64)
-    one, same, other = (Particles(8).started(X, y, None, seed) for seed in (4, 4, 5))
-    assert torch.equal(one.parameters, same.parameters)
-    assert not torch.equal(one.parameters, other.parameters)
-
-
 def test_with_many_observations_they_are_fewer():
     particles = Particles()
     numbers = [particles.number(n) for n in (10, 200, 201, 401, 800, 801)]
@@ -170,16 +129,3 @@ def test_the_rows_that_tell_are_near_the_best_and_change_little():
     distances = (X - X[y.argmax()]).square().sum(dim=-1)
     assert set(distances.topk(128, largest=False).indices.tolist()) <= set(rows.tolist())
     assert len(set(before.tolist()) & set(rows.tolist())) > 230
-
-
-def test_particles_of_many_observations_are_as_many_as_there_should_be():
-    X = drawn(420, 2)
-    y = torch.sin(6 * X[:, 0]) + X[:, 1]
-    particles, y = Particles(8), (y - y.mean()) / y.std()
-    cloud = particles.started(X[:300], y[:300], None, seed=0)
-    assert cloud.parameters.shape == (particles.number(300), 4)
-    rows = telling(X[:300], y[:300])
-    density = Density(X[rows], y[rows], particles.prior)
-    assert_close(cloud.values, density.value(cloud.parameters))
-    moved = particles.moved(cloud, X, y, None, seed=1)
-    assert len(moved.values) == particles.number(420)

@@ -6,7 +6,6 @@ import warnings
 
 import pytest
 import torch
-from botorch.acquisition import qKnowledgeGradient, qLogNoisyExpectedImprovement
 from botorch.exceptions.warnings import OptimizationWarning
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import MultiTaskGP, SingleTaskGP, SingleTaskVariationalGP
@@ -154,22 +153,6 @@ def test_from_botorch_keeps_the_posterior_and_grows(name):
         gp = gp.condition_on_observations(X[:5] + 0.1, y[:5, None] - 0.5)
     batch = plan(FiniteSet(X), frozen, 3, X_pending=X[:2])
     assert batch.indices is not None and not {0, 1} & set(batch.indices.tolist())
-
-
-@pytest.mark.parametrize("name", ["qlognei", "kg"])
-def test_acquisition_functions_of_botorch_agree(name):
-    gp, X, _ = fitted()
-    sampler = SobolQMCNormalSampler(torch.Size([4 if name == "kg" else 32]), seed=1)
-
-    def value(model):
-        if name == "kg":
-            return qKnowledgeGradient(model, num_fantasies=4, sampler=sampler)(Z)
-        options = {"cache_root": False, "prune_baseline": False}
-        return qLogNoisyExpectedImprovement(model, X, sampler, **options)(Z)
-
-    q = 5 if name == "kg" else 2
-    Z = X[: 8 * q % 24].repeat(5, 1)[: 8 * q].reshape(8, q, 3) + 0.1 * drawn(8, q, 3)
-    assert_close(value(KernelGP.from_botorch(gp)), value(gp), rtol=1e-5, atol=1e-7)
 
 
 def test_from_botorch_refuses_what_it_cannot_keep():

@@ -247,23 +247,6 @@ def test_a_stack_is_its_members(name, device):
             assert_close(std, expected[1], **EXACT)
 
 
-def test_joint_posteriors_of_a_batch_are_those_of_each_model():
-    means = sine, constant_mean(2.0), lambda X: -X[..., 1]
-    models = made([(rbf(0.7), 0.02, mean) for mean in means])
-    (part,) = models.parts
-    X, Z = draw(10, 5), draw(4, 6)
-    models.add(X, torch.sin(X[:, 1]))
-    for t_batch in ((), (5, 1), (3,)):
-        posterior = part.model.posterior(Z.expand(*t_batch, 4, 2))
-        for i in range(3):
-            alone = models.single(i).posterior(Z)
-            got = posterior.mean[..., i, :, :]
-            assert_close(got, alone.mean.expand_as(got), **EXACT)
-            got = posterior.distribution.covariance_matrix[..., i, :, :]
-            expected = alone.distribution.covariance_matrix.expand_as(got)
-            assert_close(got, expected, **EXACT)
-
-
 def test_batched_kernels_count_as_their_members():
     batched = RBFKernel(batch_shape=torch.Size([2])).double()
     batched.lengthscale = torch.tensor([0.3, 0.8], dtype=torch.float64).reshape(2, 1, 1)
@@ -308,27 +291,18 @@ def test_a_call_in_inference_mode_leaves_other_sets_differentiable():
     assert torch.autograd.gradcheck(second.mean_and_std, (draw(3, 1).requires_grad_(),))
 
 
-@pytest.mark.parametrize(
-    ("kernels", "means", "names"),
-    [
+def test_models_are_named_by_what_differs():
+    tasks = action_context(RBFKernel())
+    learned_tasks = action_context(MaternKernel(), IndexKernel(4), 3, [4], "sum")
+    for kernels, means, names in (
         ([rbf(1.0)], None, ["RBF"]),
-        ([rbf(1.0), rbf(2.0), rbf(3.0)], None, ["RBF 1", "RBF 2", "RBF 3"]),
+        ([rbf(1.0), rbf(2.0)], None, ["RBF 1", "RBF 2"]),
         ([rbf(1.0), MaternKernel()], None, ["RBF", "Matern"]),
-        ([rbf(0.7)] * 3, [sine, constant_mean(2.0), sine], ["mean 0", "mean 1", "mean 2"]),
-        (
-            [
-                action_context(RBFKernel()),
-                action_context(MaternKernel(), IndexKernel(4), 3, [4], "sum"),
-            ],
-            None,
-            ["RBF * Task", "Matern + Index"],
-        ),
-    ],
-)
-def test_models_are_named_by_what_differs(kernels, means, names):
-    assert CandidateModels(kernels, 0.1, means).names == names
-    given = [f"model {i}" for i in range(len(kernels))]
-    assert CandidateModels(kernels, 0.1, means, given).names == given
+        ([rbf(0.7)] * 2, [sine, constant_mean(2.0)], ["mean 0", "mean 1"]),
+        ([tasks, learned_tasks], None, ["RBF * Task", "Matern + Index"]),
+    ):
+        assert CandidateModels(kernels, 0.1, means).names == names
+    assert CandidateModels([rbf(1.0)] * 2, 0.1, names=["a", "b"]).names == ["a", "b"]
 
 
 @pytest.mark.parametrize("finite", [False, True])
