@@ -7,17 +7,8 @@ import torch
 from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 from torch.testing import assert_close
 
+from botorch_ext import problems
 from botorch_ext.domains import Box, FiniteSet
-from botorch_ext.problems import (
-    ContextualFunction,
-    ContextualRKHSFunction,
-    GrowthFunction,
-    HighestHill,
-    LengthscalePeak,
-    RepeatedSignal,
-    RKHSFunction,
-    TwoPeaks,
-)
 from tests.helpers import drawn, matern, rbf, tolerance
 
 BOX = Box([[2.0, -7.0], [5.0, -6.2]])
@@ -65,7 +56,7 @@ def two_bumps(x):
     return narrow + math.exp(-squares[1] / (2 * 0.2**2))
 
 
-GROWTH = GrowthFunction(
+GROWTH = problems.GrowthFunction(
     matern(0.9, 0.3, nu=0.5), BOX, 1.5, 2.0, center=[2.6, -6.5], scale=1.4, noise_std=0.1
 )
 
@@ -75,8 +66,10 @@ def growth(x):
     return GROWTH.height * (1 - (1 - math.exp(-squared)) ** 0.75)
 
 
-EXPANSION = RKHSFunction(rbf(0.9, 0.3), BOX.sample(6, seed=1), WEIGHTS, BOX, noise_std=0.3)
-CONTEXTUAL = ContextualRKHSFunction(of_two_parts(), JOINT.sample(6, seed=1), WEIGHTS, BOX, 0.2)
+EXPANSION = problems.RKHSFunction(rbf(0.9, 0.3), BOX.sample(6, seed=1), WEIGHTS, BOX, noise_std=0.3)
+CONTEXTUAL = problems.ContextualRKHSFunction(
+    of_two_parts(), JOINT.sample(6, seed=1), WEIGHTS, BOX, 0.2
+)
 
 
 def expansion(centers, k):
@@ -84,7 +77,7 @@ def expansion(centers, k):
     return lambda x: sum(weight * k(center, x) for weight, center in pairs)
 
 
-HILLS = HighestHill(seed=3, height=7.0, other_height=1.5)
+HILLS = problems.HighestHill(seed=3, height=7.0, other_height=1.5)
 
 
 def fourth_hill(x):
@@ -97,10 +90,15 @@ LINE, TWO, TEN = (Box([[0.0], [end]]) for end in (1.0, 2.0, 10.0))
 SQUARE = Box([[0.0, 0.0], [1.0, 1.0]])
 # Each: the function, its definition, where it is evaluated, and its noise.
 DEFINED = {
-    "narrow peak": (LengthscalePeak(), peak(0.08), LINE, 0.05),
-    "wide peak": (LengthscalePeak(peak_std=0.3), peak(0.3), LINE, 0.05),
-    "signal": (RepeatedSignal(noise_std=0.2), signal, TWO, 0.2),
-    "two peaks": (TwoPeaks(SQUARE), two_bumps, SQUARE, TwoPeaks(SQUARE).noise_std),
+    "narrow peak": (problems.LengthscalePeak(), peak(0.08), LINE, 0.05),
+    "wide peak": (problems.LengthscalePeak(peak_std=0.3), peak(0.3), LINE, 0.05),
+    "signal": (problems.RepeatedSignal(noise_std=0.2), signal, TWO, 0.2),
+    "two peaks": (
+        problems.TwoPeaks(SQUARE),
+        two_bumps,
+        SQUARE,
+        problems.TwoPeaks(SQUARE).noise_std,
+    ),
     "growth": (GROWTH, growth, Box([[1.0, -9.0], [30.0, -5.0]]), 0.1),
     "expansion": (EXPANSION, expansion(EXPANSION.centers, rbf_value), BOX, 0.3),
     "contextual": (CONTEXTUAL, expansion(CONTEXTUAL.joint.centers, joint_value), JOINT, 0.2),
@@ -147,7 +145,7 @@ def test_the_norm_is_its_definition(f, centers, k):
 
 
 def test_a_repeated_center_counts_once_with_the_sum_of_its_weights():
-    twice = RKHSFunction(rbf(0.7), [[3.0, -6.5], [3.0, -6.5]], [1.0, 0.5], BOX)
+    twice = problems.RKHSFunction(rbf(0.7), [[3.0, -6.5], [3.0, -6.5]], [1.0, 0.5], BOX)
     assert twice.norm == pytest.approx(1.5, rel=1e-12)
 
 
@@ -156,7 +154,7 @@ def test_a_repeated_center_counts_once_with_the_sum_of_its_weights():
 )
 @pytest.mark.parametrize("norm", [0.5, 3.0])
 def test_random_functions_have_exactly_the_norm(kernel, norm):
-    f = RKHSFunction.random(BOX, kernel, norm, num_centers=30, seed=4)
+    f = problems.RKHSFunction.random(BOX, kernel, norm, num_centers=30, seed=4)
     assert f.norm == pytest.approx(norm, rel=1e-12)
     K = kernel.double()(f.centers).to_dense().detach()
     assert float(f.weights @ K @ f.weights) == pytest.approx(norm**2, rel=1e-9)
@@ -168,7 +166,7 @@ def test_random_functions_have_exactly_the_norm(kernel, norm):
 def test_a_random_function_of_contexts_has_the_norm_and_centers_of_independent_pairs(
     domain, contexts
 ):
-    f = ContextualRKHSFunction.random(
+    f = problems.ContextualRKHSFunction.random(
         domain, contexts, of_two_parts(), norm=2.0, num_centers=400, seed=3
     )
     assert f.norm == pytest.approx(2.0, rel=1e-9)
@@ -186,7 +184,7 @@ def test_gradients_agree_with_differences():
 
 def test_a_later_change_of_the_kernel_does_not_reach_the_function():
     kernel = RBFKernel().double()
-    f = RKHSFunction(kernel, [[3.0, -6.5]], [1.0], BOX)
+    f = problems.RKHSFunction(kernel, [[3.0, -6.5]], [1.0], BOX)
     before = f([4.0, -6.4])
     kernel.lengthscale = 10.0
     assert float(f([4.0, -6.4])) == float(before)
@@ -198,7 +196,7 @@ def test_a_later_change_of_the_kernel_does_not_reach_the_function():
 
 
 def test_the_best_value_on_a_set_or_among_given_actions_is_that_of_a_loop():
-    f = ContextualRKHSFunction.random(ARMS, CONTEXTS, of_two_parts(), norm=2.0, seed=3)
+    f = problems.ContextualRKHSFunction.random(ARMS, CONTEXTS, of_two_parts(), norm=2.0, seed=3)
     for z in (10.5, 17.0, 23.0):
         values = [float(f([*x, z])) for x in ARMS.points.tolist()]
         context = torch.tensor([z], dtype=torch.float64)
@@ -209,7 +207,7 @@ def test_the_best_value_on_a_set_or_among_given_actions_is_that_of_a_loop():
         assert f.optimal_value_at(context, some) == pytest.approx(max(values[5:9]), rel=1e-12)
 
 
-class Counted(ContextualFunction):
+class Counted(problems.ContextualFunction):
     """f(x, z) = -|x - z|^2, and how often it was evaluated."""
 
     calls = 0

@@ -7,25 +7,8 @@ import torch
 from botorch.test_functions import Branin
 from gpytorch.kernels import ScaleKernel
 
+from botorch_ext import problems
 from botorch_ext.domains import Box, FiniteSet
-from botorch_ext.problems import (
-    ContextualRKHSFunction,
-    CorrelatedMode,
-    GrowthFunction,
-    HighestHill,
-    LengthscalePeak,
-    LockOut,
-    NoisyLockOut,
-    Perturbed,
-    RepeatedSignal,
-    RKHSFunction,
-    SyntheticProblem,
-    TwoPeaks,
-    adversarial,
-    global_maximum,
-    random_linear,
-    rough,
-)
 from tests.helpers import matern, rbf
 
 BOX = Box([[2.0, -7.0], [5.0, -6.2]])
@@ -35,17 +18,19 @@ UNIT = Box([[0.0], [1.0]])
 
 def smooth(seed=3, box=BOX, kernel=None):
     kernel = rbf(0.7, 0.3) if kernel is None else kernel
-    return RKHSFunction.random(box, kernel, 2.0, noise_std=0.05, seed=seed)
+    return problems.RKHSFunction.random(box, kernel, 2.0, noise_std=0.05, seed=seed)
 
 
 def of_contexts(seed=3, box=BOX):
     contexts = CONTEXTS.to(device=box.device)
-    return ContextualRKHSFunction.random(box, contexts, rbf(0.7, 0.3, 4.0), 2.0, seed=seed)
+    return problems.ContextualRKHSFunction.random(box, contexts, rbf(0.7, 0.3, 4.0), 2.0, seed=seed)
 
 
 def perturbed(seed=0, kind="rough"):
-    f = RKHSFunction.random(BOX, rbf(0.5), 2.0, noise_std=0.05, seed=seed)
-    return Perturbed(f, rough(2, 0.2, seed) if kind == "rough" else adversarial(f, 0.2), 0.2)
+    f = problems.RKHSFunction.random(BOX, rbf(0.5), 2.0, noise_std=0.05, seed=seed)
+    return problems.Perturbed(
+        f, problems.rough(2, 0.2, seed) if kind == "rough" else problems.adversarial(f, 0.2), 0.2
+    )
 
 
 ON_BOXES = {
@@ -55,24 +40,24 @@ ON_BOXES = {
     "matern52": lambda: smooth(0, kernel=ScaleKernel(matern(0.7, 0.3)).double()),
     "rough": perturbed,
     "adversarial": lambda: perturbed(1, "adversarial"),
-    "growth": lambda: GrowthFunction(matern(0.7, nu=1.5), Box([[3.0], [5.5]]), 3.5, 1.0),
-    "narrow peak": lambda: LengthscalePeak(UNIT),
-    "wide peak": lambda: LengthscalePeak(UNIT, peak_std=0.08**0.5),
-    "signal": lambda: RepeatedSignal(Box([[0.0], [2.0]])),
-    "decomposition": lambda: CorrelatedMode(Box([[0.0] * 3, [1.0] * 3])),
-    "two peaks": lambda: TwoPeaks(Box([[0.0] * 2, [1.0] * 2])),
-    "branin": lambda: SyntheticProblem(Branin()),
+    "growth": lambda: problems.GrowthFunction(matern(0.7, nu=1.5), Box([[3.0], [5.5]]), 3.5, 1.0),
+    "narrow peak": lambda: problems.LengthscalePeak(UNIT),
+    "wide peak": lambda: problems.LengthscalePeak(UNIT, peak_std=0.08**0.5),
+    "signal": lambda: problems.RepeatedSignal(Box([[0.0], [2.0]])),
+    "decomposition": lambda: problems.CorrelatedMode(Box([[0.0] * 3, [1.0] * 3])),
+    "two peaks": lambda: problems.TwoPeaks(Box([[0.0] * 2, [1.0] * 2])),
+    "branin": lambda: problems.SyntheticProblem(Branin()),
 }
 ON_SETS = {
     "rbf": lambda seed=3: smooth(seed, FiniteSet(BOX.sample(300, seed=9))),
-    "peak": LengthscalePeak,
-    "signal": RepeatedSignal,
-    "decomposition": CorrelatedMode,
-    "hills": lambda seed=3: HighestHill(seed),
-    "two peaks": TwoPeaks,
-    "lock-out": LockOut,
-    "noisy lock-out": lambda: NoisyLockOut(1.0),
-    "linear": lambda seed=3: random_linear(seed),
+    "peak": problems.LengthscalePeak,
+    "signal": problems.RepeatedSignal,
+    "decomposition": problems.CorrelatedMode,
+    "hills": lambda seed=3: problems.HighestHill(seed),
+    "two peaks": problems.TwoPeaks,
+    "lock-out": problems.LockOut,
+    "noisy lock-out": lambda: problems.NoisyLockOut(1.0),
+    "linear": lambda seed=3: problems.random_linear(seed),
 }
 
 
@@ -106,7 +91,7 @@ def test_the_maximum_on_a_box_is_that_of_ever_finer_grids(name):
 @pytest.mark.parametrize("nu", [0.5, 2.5])
 def test_the_maximum_in_a_context_is_that_of_ever_finer_grids(nu):
     kernel = matern(0.7, 0.3, 4.0, nu=nu)
-    f = ContextualRKHSFunction.random(BOX, CONTEXTS, kernel, norm=2.0, seed=3)
+    f = problems.ContextualRKHSFunction.random(BOX, CONTEXTS, kernel, norm=2.0, seed=3)
     for z in (11.0, 16.5):
 
         def at(X, z=z):
@@ -121,12 +106,12 @@ def test_the_maximum_in_a_context_is_that_of_ever_finer_grids(nu):
 @pytest.mark.parametrize("seed", [1, 3])
 def test_the_highest_of_thousands_of_bumps_in_four_dimensions_is_found(seed):
     box = Box([[2.0, -7.0, 1.0, 5.0], [5.0, -6.2, 3.0, 6.0]])
-    f = RKHSFunction.random(box, rbf(0.8), 2.0, seed=seed)
-    p = Perturbed(f, rough(4, 0.2, seed), 0.2)
+    f = problems.RKHSFunction.random(box, rbf(0.8), 2.0, seed=seed)
+    p = problems.Perturbed(f, problems.rough(4, 0.2, seed), 0.2)
     # A search of its own: many starts in the part of the box where f is high enough.
     X = f.optimizer + 0.3 * (box.sample(2**14, seed=5) - f.optimizer)
     X = X[f(X) > f.optimal_value - 0.4]
-    _, value = global_maximum(p, box, seed=3, num_raw=0, num_starts=300, extra=X)
+    _, value = problems.global_maximum(p, box, seed=3, num_raw=0, num_starts=300, extra=X)
     assert p.optimal_value == pytest.approx(value, abs=1e-9)
 
 
@@ -179,6 +164,6 @@ def test_values_are_those_of_the_cpu_on_the_device_of_the_domain(make, device):
 
 def test_float32_stays_float32():
     f = smooth(box=Box(BOX.bounds, dtype=torch.float32))
-    double = RKHSFunction(rbf(0.7, 0.3), f.centers.double(), f.weights.double(), BOX)
+    double = problems.RKHSFunction(rbf(0.7, 0.3), f.centers.double(), f.weights.double(), BOX)
     assert f(f.optimizer).dtype == torch.float32
     assert f.optimal_value == pytest.approx(double.optimal_value, rel=1e-3, abs=1e-3)

@@ -7,19 +7,8 @@ import pytest
 import torch
 from gpytorch.kernels import RBFKernel
 
-from botorch_ext import KernelGP
+from botorch_ext import KernelGP, problems
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
-from botorch_ext.problems import (
-    HottestSensor,
-    Temperatures,
-    clock,
-    fit_binding_affinities,
-    fit_kernel,
-    fit_temperatures,
-    synthetic_binding_affinities,
-    synthetic_temperatures,
-    time_of_day_kernel,
-)
 from tests.helpers import drawn, rbf, tolerance
 
 
@@ -33,26 +22,28 @@ def log_likelihood(K, noise_variance, y):
 def drawn_temperatures():
     """A day of four sensors from the process that is fitted."""
     generator = torch.Generator().manual_seed(3)
-    time = time_of_day_kernel(3.0)
+    time = problems.time_of_day_kernel(3.0)
     time.kernels[1].lengthscale = 0.5
-    K_T = time(clock(torch.arange(48) / 48)).to_dense().detach()
+    K_T = time(problems.clock(torch.arange(48) / 48)).to_dense().detach()
     factor = torch.tensor([[1.0, 1.5, -0.5, 0.8]]).double()
     K_S = factor.T @ factor + 0.1 * torch.eye(4)
     noise = 0.1 * torch.randn(4, 48, generator=generator).double()
     draw = torch.randn(4, 48, generator=generator).double()
     field = torch.linalg.cholesky(K_S) @ draw
     values = field @ torch.linalg.cholesky(K_T + 1e-9 * torch.eye(48)).T + noise
-    return Temperatures(20 + 3 * values, (2, 3, 5, 7))
+    return problems.Temperatures(20 + 3 * values, (2, 3, 5, 7))
 
 
 @pytest.fixture(scope="module")
 def sensors():
-    return fit_temperatures(drawn_temperatures(), time_kernel=time_of_day_kernel(3.0), rank=1)
+    return problems.fit_temperatures(
+        drawn_temperatures(), time_kernel=problems.time_of_day_kernel(3.0), rank=1
+    )
 
 
 def test_the_sensors_are_fitted_as_well_as_by_hand(sensors):
     data = drawn_temperatures()
-    problem = HottestSensor(data, sensors.scaling)
+    problem = problems.HottestSensor(data, sensors.scaling)
     rows = torch.arange(4.0).double().repeat_interleave(48)
     X = torch.cat([rows.unsqueeze(-1), problem.contexts.repeat(4, 1)], dim=-1)
     y, noise = problem(X), sensors.noise_variance
@@ -81,16 +72,16 @@ def test_the_sensors_are_fitted_as_well_as_by_hand(sensors):
 def test_the_lengthscale_of_days_is_what_was_given(sensors):
     days, circle = sensors.kernel.context_kernel.kernels
     assert float(days.lengthscale) == pytest.approx(3.0)
-    given = time_of_day_kernel(3.0)
+    given = problems.time_of_day_kernel(3.0)
     unfitted = given.kernels[1].lengthscale.item()
-    fit_temperatures(synthetic_temperatures(2, 1), time_kernel=given, rank=1)
+    problems.fit_temperatures(problems.synthetic_temperatures(2, 1), time_kernel=given, rank=1)
     assert given.kernels[1].lengthscale.item() == unfitted != circle.lengthscale.item()
-    K = sensors.kernel.context_kernel(clock(torch.tensor([0.2, 3.2]))).to_dense()
+    K = sensors.kernel.context_kernel(problems.clock(torch.tensor([0.2, 3.2]))).to_dense()
     at_one_lengthscale = (1 + math.sqrt(5) + 5 / 3) * math.exp(-math.sqrt(5))
     assert float(K[0, 1]) == pytest.approx(at_one_lengthscale)
     for wrong in (0.0, -1.0, math.inf):
         with pytest.raises(ValueError, match="day_lengthscale"):
-            time_of_day_kernel(wrong)
+            problems.time_of_day_kernel(wrong)
 
 
 def test_a_kernel_is_fitted_as_well_as_by_hand():
@@ -98,7 +89,7 @@ def test_a_kernel_is_fitted_as_well_as_by_hand():
     K = rbf(1.2)(X).to_dense().detach() + 0.01 * torch.eye(60)
     draw = torch.randn(60, generator=torch.Generator().manual_seed(5)).double()
     Y = 7 + 2 * torch.linalg.cholesky(K) @ draw
-    model = fit_kernel(RBFKernel(), X, Y)
+    model = problems.fit_kernel(RBFKernel(), X, Y)
     y, K, noise = model.scaling(Y), model.kernel(X).to_dense(), model.noise_variance
     found = log_likelihood(K, noise, y)
     assert model.log_likelihood == pytest.approx(found - 60 * math.log(model.scaling.scale))
@@ -108,27 +99,27 @@ def test_a_kernel_is_fitted_as_well_as_by_hand():
             assert log_likelihood(K, factor * noise, y + shift) < found + 1e-4
     assert 0.9 < float(model.kernel.lengthscale) < 1.5
     with pytest.raises(ValueError, match="Y"):
-        fit_kernel(RBFKernel(), X, torch.ones(60).double())
+        problems.fit_kernel(RBFKernel(), X, torch.ones(60).double())
 
 
 def test_a_kernel_that_exceeds_one_is_scaled_to_one():
     X = torch.tensor([[0.0], [1.0], [1.0], [0.0]]).double()
     Y = torch.tensor([1.0, 2.0, 2.1, 0.9]).double()
-    model = fit_kernel(TaskKernel([[3.0, 0.0], [0.0, 1.0]]), X, Y)
+    model = problems.fit_kernel(TaskKernel([[3.0, 0.0], [0.0, 1.0]]), X, Y)
     assert model.kernel(X).to_dense().diagonal().tolist() == pytest.approx([1, 1 / 3, 1 / 3, 1])
 
 
 def test_binding_is_fitted_on_a_random_subset():
-    data = synthetic_binding_affinities(num_peptides=10)
+    data = problems.synthetic_binding_affinities(num_peptides=10)
     model, again, other = (
-        fit_binding_affinities(data, num_examples=40, seed=seed) for seed in (1, 1, 2)
+        problems.fit_binding_affinities(data, num_examples=40, seed=seed) for seed in (1, 1, 2)
     )
     assert model.noise_variance == again.noise_variance != other.noise_variance
     kernel = model.kernel
     assert isinstance(kernel, ActionContextKernel) and kernel.combination == "product"
     close = tolerance(torch.float64)
     torch.testing.assert_close(kernel.context_kernel.covariance, data.similarity, **close)
-    without = fit_binding_affinities(data, num_examples=40, seed=1, by_molecule=False)
+    without = problems.fit_binding_affinities(data, num_examples=40, seed=1, by_molecule=False)
     assert isinstance(without.kernel, RBFKernel)
     with pytest.raises(ValueError, match="num_examples"):
-        fit_binding_affinities(data, num_examples=71)
+        problems.fit_binding_affinities(data, num_examples=71)

@@ -8,16 +8,7 @@ from gpytorch.kernels import AdditiveKernel, RBFKernel
 from torch.testing import assert_close
 
 import botorch_ext as bx
-from botorch_ext.problems import (
-    LockOut,
-    NoisyLockOut,
-    Perturbed,
-    RKHSFunction,
-    hidden_arm,
-    lock_out,
-    random_linear,
-    white,
-)
+from botorch_ext import problems
 from tests.helpers import rbf, tolerance
 from tests.kernel_functions.kernels import scaled
 
@@ -46,7 +37,7 @@ def plays_of_the_best(trace):
 
 
 def test_the_numbers_of_the_lock_out():
-    problem, along = lock_out(), math.sqrt(1 - 0.25**2)
+    problem, along = problems.lock_out(), math.sqrt(1 - 0.25**2)
     arms = torch.tensor([[along, 0.25], [along, -0.25], [0.65, 0.6]], dtype=torch.float64)
     assert_close(problem.domain.points, arms, **CLOSE)
     linear = arms @ torch.tensor([0.28, 0.96], dtype=torch.float64)
@@ -64,7 +55,7 @@ def test_the_numbers_of_the_lock_out():
 
 @pytest.mark.parametrize("dim", [2, 3, 6])
 def test_gp_ucb_stays_locked_out_in_several_dimensions(dim):
-    problem = LockOut(dim)
+    problem = problems.LockOut(dim)
     assert problem.domain.num_points == 3 * (dim - 1)
     *_, second, best = sorted(problem(problem.domain.points).tolist())
     assert best == pytest.approx(1.008, abs=1e-12) and second < 0.3
@@ -77,19 +68,19 @@ def test_gp_ucb_stays_locked_out_in_several_dimensions(dim):
 
 
 def test_several_dimensions_have_the_plain_lock_out_in_their_first_two():
-    inside, plain = LockOut(4), LockOut()
+    inside, plain = problems.LockOut(4), problems.LockOut()
     points = inside.domain.points[[0, 1, 6]]
     assert_close(points[:, :2], plain.domain.points, **CLOSE)
     assert_close(inside(points), plain(plain.domain.points), **CLOSE)
     for dim in (1, 7):
         with pytest.raises(ValueError, match="dim"):
-            LockOut(dim)
+            problems.LockOut(dim)
 
 
 @pytest.mark.parametrize("gap", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("width", [None, 0.5, 20.0])
 def test_gp_ucb_never_plays_the_better_arm_whatever_its_width(gap, width):
-    problem = NoisyLockOut(gap)
+    problem = problems.NoisyLockOut(gap)
     long, short = problem(problem.domain.points).tolist()
     assert short - long == pytest.approx(gap * problem.noise_std, abs=1e-12)
     assert problem.misspecification == pytest.approx((short - 0.9 * long) / 1.9, abs=1e-12)
@@ -98,29 +89,29 @@ def test_gp_ucb_never_plays_the_better_arm_whatever_its_width(gap, width):
 
 def test_a_few_random_linear_instances_lock_gp_ucb_out():
     def is_locked(seed):
-        return plays_of_the_best(gp_ucb(random_linear(seed), 60, seed)) == 0
+        return plays_of_the_best(gp_ucb(problems.random_linear(seed), 60, seed)) == 0
 
     # One of fourteen is about what 400 give; these are the first.
     assert [seed for seed in range(35) if is_locked(seed)] == [3, 17, 33]
 
 
 def test_random_linear_instances_are_what_they_say():
-    problem = random_linear(5, dim=4, num_arms=9, misspecification=0.5)
+    problem = problems.random_linear(5, dim=4, num_arms=9, misspecification=0.5)
     arms = problem.domain.points
     assert arms.shape == (9, 4)
     assert bool((arms.norm(dim=-1) <= 1).all())
     assert problem.rkhs_part.norm == pytest.approx(1.0, abs=1e-12)
     m = problem(arms) - problem.rkhs_part(arms)
     assert_close(m.abs(), torch.full_like(m, 0.5), **CLOSE)
-    assert torch.equal(random_linear(5, dim=4, num_arms=9).domain.points, arms)
+    assert torch.equal(problems.random_linear(5, dim=4, num_arms=9).domain.points, arms)
     with pytest.raises(ValueError, match="num_arms"):
-        random_linear(0, num_arms=0)
+        problems.random_linear(0, num_arms=0)
 
 
 # --- a hidden arm, of a function of norm 2 on a grid away from the origin -------------------------
 
 GRID = bx.FiniteSet(torch.linspace(3.0, 4.0, 80, dtype=torch.float64).unsqueeze(-1))
-SMOOTH = RKHSFunction.random(GRID, rbf(0.2), norm=2.0, noise_std=0.1, seed=1)
+SMOOTH = problems.RKHSFunction.random(GRID, rbf(0.2), norm=2.0, noise_std=0.1, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +121,7 @@ def before():
 
 @pytest.fixture(scope="module")
 def hidden(before):
-    return hidden_arm(SMOOTH, before.X, gap=0.5)
+    return problems.hidden_arm(SMOOTH, before.X, gap=0.5)
 
 
 def test_a_hidden_arm_changes_nothing_of_the_run_it_was_made_of(before, hidden):
@@ -152,18 +143,18 @@ def test_a_hidden_arm_changes_nothing_of_the_run_it_was_made_of(before, hidden):
 
 def test_an_arm_hidden_from_several_runs_is_hidden_with_other_noise_as_well():
     runs = [gp_ucb(SMOOTH, 150, seed).X for seed in range(8)]
-    problem = hidden_arm(SMOOTH, torch.cat(runs), gap=0.5)
+    problem = problems.hidden_arm(SMOOTH, torch.cat(runs), gap=0.5)
     for seed in range(8, 16):
         assert plays_of_the_best(gp_ucb(problem, 150, seed, kernel=rbf(0.2))) == 0
 
 
 def test_a_hidden_arm_keeps_to_a_misspecification(before, hidden):
-    kept = hidden_arm(SMOOTH, before.X, 0.5, misspecification=1.2)
+    kept = problems.hidden_arm(SMOOTH, before.X, 0.5, misspecification=1.2)
     assert 1.0 < kept.misspecification <= 1.2 < hidden.misspecification
     assert kept.optimal_value == pytest.approx(hidden.optimal_value, abs=1e-12)
     for value in (0.4, -1.0, math.nan):
         with pytest.raises(ValueError, match="misspecification"):
-            hidden_arm(SMOOTH, before.X, 0.5, misspecification=value)
+            problems.hidden_arm(SMOOTH, before.X, 0.5, misspecification=value)
 
 
 def test_the_decoys_of_a_hidden_arm_are_bad(hidden):
@@ -179,8 +170,8 @@ def test_the_decoys_of_a_hidden_arm_are_bad(hidden):
 def test_a_white_perturbation_makes_a_nugget_try_the_points():
     domain = bx.FiniteSet(bx.Box([[2.0, -1.0], [5.0, 1.0]]).sample(100, 0))
     kernel = RBFKernel().double()
-    f = RKHSFunction.random(domain, kernel, norm=2.0, noise_std=0.1, seed=0)
-    problem = Perturbed(f, white(domain, 0.5, seed=1), 0.5)
+    f = problems.RKHSFunction.random(domain, kernel, norm=2.0, noise_std=0.1, seed=0)
+    problem = problems.Perturbed(f, problems.white(domain, 0.5, seed=1), 0.5)
     # So short that it is 0 between two points of the set.
     nugget = AdditiveKernel(scaled(kernel, 0.75), scaled(rbf(1e-4), 0.25))
     plain, tried = (
