@@ -7,7 +7,7 @@ from botorch.optim import optimize_acqf
 from torch.testing import assert_close
 
 from botorch_ext import KernelGP
-from botorch_ext.acquisition import OptimisticModelUCB, StableUCB
+from botorch_ext.acquisition import StableUCB
 from tests.acquisition.every_function import (
     BOUNDS,
     NOISE,
@@ -70,13 +70,6 @@ def test_the_order_of_models_and_radii():
         for part, own in zip(parts, width.split([4, 1, 3, 1, 1]), strict=True)
     ]
     assert_close(together, torch.stack(alone).amax(dim=0), **tolerance(torch.float64))
-
-
-@pytest.mark.parametrize("models", [batched, ensemble, single_task_gp])
-def test_without_a_radius_it_is_the_bound_itself(models):
-    Z = draw(8, 1)[0][:, None]
-    expected = OptimisticModelUCB(models(), 1.7)(Z)
-    assert_close(stable(models(), radius=0.0)(Z), expected, **tolerance(torch.float64))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from gpytorch.kernels import IndexKernel, LinearKernel, ProductKernel
 from torch.testing import assert_close
 
 from botorch_ext.kernel_functions import freeze
-from botorch_ext.kernel_functions.columns import ColumnsKernel
 from botorch_ext.kernels import ActionContextKernel, AdditiveKernel, TaskKernel
 from tests.helpers import devices, pairwise, tolerance
 from tests.kernel_functions.additive import ARD, BASES, BATCHED, DECOMPOSITIONS, batch_of
@@ -139,22 +138,6 @@ def test_a_column_that_counts_twice_pulls_twice():
     (expected,) = torch.autograd.grad(frozen(X1, X2).sum(), X2)
     K, pullback = frozen.value_and_pullback(X1, X2.detach())
     assert_close(pullback(torch.ones_like(K)), expected, **TOL)
-
-
-def test_listed_columns_are_known_on_every_device(device):
-    kernel = ColumnsKernel(freeze(stationary(1.5), torch.float64, CPU), [2, 0], 3).to(device)
-    assert kernel.columns(4) == [2, 0]
-    with pytest.raises(ValueError, match="at least 3 columns"):
-        kernel.columns(2)
-
-
-def test_equal_kernels_on_one_column_count_once():
-    base = stationary(1.5, spread(0.7, 0.7, 4, 1, 1), active_dims=(1,))
-    frozen = freeze(AdditiveKernel(base, [(0,), (1, 2)], 3), torch.float64, CPU)
-    one = AdditiveKernel(stationary(1.5, 0.7, active_dims=(1,)), [(0,), (1, 2)], 3)
-    X1, X2 = points(6, 0), points(5, 1)
-    with torch.no_grad():
-        assert_close(frozen(X1, X2), one(X1, X2).to_dense().expand(4, 6, 5), **TOL)
 
 
 @pytest.mark.parametrize("name", ["product", "listed", "given tasks"])

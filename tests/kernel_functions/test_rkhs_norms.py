@@ -77,23 +77,6 @@ def test_the_norm_of_the_bump_in_closed_form(nu, dim):
     assert bump_norm(nu, dim) == pytest.approx(expected, rel=1e-7)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("nu", "close"), [(0.5, 0.93), (1.5, 0.95), (2.5, 0.8)])
-def test_interpolation_in_the_plane_approaches_the_norm_from_below(nu, close):
-    norms = []
-    for n in (5, 9, 17, 33):
-        axis = np.linspace(-1, 1, n)
-        points = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-        squared = (points**2).sum(axis=1)
-        inside = np.clip(1 - squared, 1e-300, None)
-        f = np.where(squared < 1, np.exp(-np.minimum(squared / inside, 700.0)), 0.0)
-        distances = np.linalg.norm(points[:, None] - points[None], axis=-1)
-        K = profile(nu, distances) + 1e-11 * np.eye(len(points))
-        norms.append(math.sqrt(f @ np.linalg.solve(K, f)))
-    assert norms == sorted(norms)
-    assert close * bump_norm(nu, 2) < norms[-1] < bump_norm(nu, 2) * (1 + 1e-9)
-
-
 @pytest.mark.parametrize(
     ("nu", "exponent", "dim", "scale"),
     [

@@ -8,7 +8,6 @@ from torch.testing import assert_close
 
 from botorch_ext.kernel_functions import freeze
 from botorch_ext.kernels import TaskKernel
-from botorch_ext.kernels.tasks import task_values
 from tests.helpers import drawn, tolerance
 from tests.kernels.joint import COVARIANCE, COVARIANCES, index_kernel, sparse_matrices
 
@@ -110,22 +109,6 @@ def test_what_is_no_task_is_refused_on_the_cpu_and_nan_elsewhere(kernel, task, s
     for act in acts:
         with pytest.raises(ValueError, match=f"whole numbers from 0 to 3, got {shown}$"):
             act()
-
-
-@pytest.mark.parametrize("wrong", [4.0, -1.0, 0.5, math.nan])
-@pytest.mark.parametrize("batch", [(), (2,)])
-def test_what_is_no_task_is_nan_where_nobody_looks(wrong, batch):
-    covariance, good = COVARIANCE.expand(*batch, 4, 4), column(FIRST).expand(*batch, 5, 1)
-    bad = column([0.0, wrong, 3.0]).expand(*batch, 3, 1)
-    expected = entries(COVARIANCE, FIRST, [0, 0, 3]).expand(*batch, 5, 3).clone()
-    expected[..., 1] = math.nan
-    variances = COVARIANCE.diagonal()[[0, 0, 3]].clone()
-    variances[1] = math.nan
-    same = {"rtol": 0.0, "atol": 0.0, "equal_nan": True}
-    assert_close(task_values(covariance, good, bad, check=False), expected, **same)
-    assert_close(task_values(covariance, bad, good, check=False), expected.mT, **same)
-    got = task_values(covariance, bad, bad, diag=True, check=False)
-    assert_close(got, variances.expand(*batch, 3), **same)
 
 
 def test_several_columns_are_refused():

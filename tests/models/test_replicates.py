@@ -1,7 +1,5 @@
 """Designs with repeats against dense algebra with a row for every evaluation."""
 
-from copy import deepcopy
-
 import pytest
 import torch
 from torch.testing import assert_close
@@ -64,25 +62,6 @@ def test_a_design_is_the_dense_posterior_also_of_counts_and_after_removals(kerne
     for row in more.tolist():
         design.add(row)
     require_dense(design, kernel, X, torch.cat([rows[:3], rows[4:], more]))
-
-
-def test_a_design_without_evaluations_is_the_prior():
-    only = design_of(matern(0.7), candidates(30), torch.tensor([4]))
-    only.remove(4)
-    assert_close(only.std, torch.ones_like(only.std))
-
-
-@pytest.mark.parametrize("n", [20, 200])
-def test_a_copy_goes_its_own_way(n):
-    design = design_of(matern(0.7), candidates(30), evaluated(30, n))
-    std, gain, copy = design.std, design.information_gain(), deepcopy(design)
-    for row in range(30):
-        copy.add(row)
-    assert bool((copy.std < std).all())
-    assert torch.equal(design.std, std) and torch.equal(design.information_gain(), gain)
-    for row in range(30):  # the same arithmetic
-        design.add(row)
-    assert torch.equal(design.std, copy.std)
 
 
 @pytest.mark.parametrize("mean", [None, lambda X: X.sum(dim=-1)])

@@ -1,7 +1,5 @@
 """The pictures of candidate models hold the numbers of the strategy."""
 
-from dataclasses import replace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ from matplotlib.colors import same_color
 
 import botorch_ext as bx
 from botorch_ext.plotting import PALETTE, plot_model_bands, plot_models
-from botorch_ext.strategies import HyperparameterElimination
 from tests.plotting.reading import bands, beside, legend, lines, near, words
 
 LINE = bx.FiniteSet(torch.linspace(5.0, 2.0, 70, dtype=torch.float64).unsqueeze(-1))
@@ -50,15 +47,6 @@ def marks(ax, marker="o"):
 
 def in_order(points):
     return sorted(map(tuple, np.array(list(points), dtype=float).tolist()))
-
-
-class TwoSides(HyperparameterElimination):
-    """Every test once more, for the lower bounds, with half the error."""
-
-    @property
-    def tests(self):
-        own = super().tests
-        return own + [replace(test, side="pessimistic", error=test.error / 2) for test in own]
 
 
 def shares(strategy):
@@ -118,7 +106,9 @@ def test_without_tests_the_marks_are_the_plays():
 
 
 def test_two_sides_run_up_and_down():
-    strategy = told(TwoSides(LINE, models(), 2.0, noise_std=0.1, num_initial=2))
+    options = {"noise_std": 0.05, "width": 1.0, "radius": 0.1, "num_initial": 2}
+    strategy = told(bx.algorithms.he_stable_opt(LINE, models(), **options))
+    assert {test.side for test in strategy.tests} == {"optimistic", "pessimistic"}
     expected = []
     for test, share in shares(strategy):
         up = test.side == "pessimistic"
