@@ -13,21 +13,13 @@ from botorch.acquisition.objective import (
 from botorch.models import ModelListGP, MultiTaskGP, SingleTaskGP, SingleTaskVariationalGP
 from botorch.models.deterministic import GenericDeterministicModel
 from botorch.models.transforms import ChainedOutcomeTransform, Log, Normalize, Standardize
-from botorch.models.transforms.input import (
-    AppendFeatures,
-    ChainedInputTransform,
-    InputPerturbation,
-)
+from botorch.models.transforms.input import AppendFeatures, ChainedInputTransform, InputPerturbation
 from botorch.models.transforms.outcome import StratifiedStandardize
 from botorch.optim import optimize_acqf
 from torch.testing import assert_close
 
 from botorch_ext import KernelGP
-from botorch_ext.acquisition import (
-    EnlargedUpperConfidenceBound,
-    LowerConfidenceBound,
-    MaxVariance,
-)
+from botorch_ext.acquisition import EnlargedUpperConfidenceBound, LowerConfidenceBound, MaxVariance
 from tests.acquisition.every_function import (
     BOUNDS,
     CASES,

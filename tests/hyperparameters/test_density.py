@@ -65,8 +65,7 @@ def slopes(density, parameters):
 
 
 @pytest.mark.parametrize(
-    ("n", "groups"),
-    [(9, [0]), (9, [0, 1, 2]), (2, [0, 1, 2]), (0, [0, 1]), (9, [0, 1, 1, 2])],
+    ("n", "groups"), [(9, [0]), (9, [0, 1, 2]), (2, [0, 1, 2]), (0, [0, 1]), (9, [0, 1, 1, 2])]
 )
 def test_values_are_those_of_the_definition_and_gradients_those_of_the_values(n, groups, device):
     X, y = data(n, len(groups))

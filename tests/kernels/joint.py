@@ -154,5 +154,5 @@ BATCHED = {
 NO_CLOSED_FORM = {
     "linear": lambda: ActionContextKernel(
         LinearKernel().double(), TaskKernel(COVARIANCE), 3, [4], "sum"
-    ),
+    )
 }

@@ -30,9 +30,8 @@ def ramp(X):
     return X[..., 1]
 
 
-def of_three(make, noise=0.05):
-    """The models of kernels that are made of 0.3, 0.9 and 2.7."""
-    return [(make(value), noise, None) for value in (0.3, 0.9, 2.7)]
+def alone(kernels, noise=0.05, mean=None):
+    return [(kernel, noise, mean) for kernel in kernels]
 
 
 def joint(action, context=None, *columns):
@@ -42,70 +41,66 @@ def joint(action, context=None, *columns):
 
 GRID = [0.3, 0.9, 2.7]
 COLUMNS = [[0.3, 1.0, 0.5], [2.0, 0.7, 0.9]]
-MEANS = [None, 0.5, ramp, constant_mean(3.0), lambda X: -X[..., 0]]
-GROUPS = [[[0], [1, 2]], [[2, 0]]]
 NAMES = [f"lengthscale {value}" for value in GRID]
+OF_COLUMNS = [f"lengthscale {', '.join(f'{value:g}' for value in row)}" for row in COLUMNS]
+EACH_COLUMN = [
+    (matern(*row, nu=1.5), noise, None) for row, noise in zip(COLUMNS, (0.1, 0.2), strict=True)
+]
+MEANS = [None, 0.5, ramp, constant_mean(3.0), lambda X: -X[..., 0]]
+OF_MEANS = [(rbf(0.7), 0.1, mean) for mean in (None, constant_mean(0.5), *MEANS[2:])]
+GROUPS, ALL_OF_TWO = [[[0], [1, 2]], [[2, 0]]], [[[0, 1]], [[0], [1]]]
+lengthscales, additive = CandidateModels.lengthscales, CandidateModels.additive
+OF_TASKS = {
+    "tasks": lambda v: joint(rbf(v)),
+    "learned tasks": lambda v: joint(rbf(v), index_kernel()),
+    "of contexts": lambda v: joint(TaskKernel(COVARIANCE), rbf(v), (4,), (0, 1, 2), "sum"),
+}
 # Each: the set, its names, and the kernel, noise and mean of each of its models.
 SETS = {
     "lengthscales": (
-        lambda: CandidateModels.lengthscales(scaled(rbf(1.0), 0.7), GRID, 0.05),
+        lengthscales(scaled(rbf(1.0), 0.7), GRID, 0.05),
         NAMES,
-        lambda: of_three(lambda v: scaled(rbf(v), 0.7)),
+        alone(scaled(rbf(v), 0.7) for v in GRID),
     ),
     "one for an ARD kernel": (
-        lambda: CandidateModels.lengthscales(RBFKernel(ard_num_dims=3), GRID, 0.05),
+        lengthscales(RBFKernel(ard_num_dims=3), GRID, 0.05),
         NAMES,
-        lambda: of_three(rbf),
+        alone(map(rbf, GRID)),
     ),
-    **{
-        f"of columns, {kind}": (
-            lambda kernel=kernel: CandidateModels.lengthscales(kernel, COLUMNS, [0.1, 0.2]),
-            ["lengthscale 0.3, 1, 0.5", "lengthscale 2, 0.7, 0.9"],
-            lambda: [
-                (matern(*each, nu=1.5), noise, None)
-                for each, noise in zip(COLUMNS, (0.1, 0.2), strict=True)
-            ],
-        )
-        for kind, kernel in (("ARD", matern(1.0, 1.0, 1.0, nu=1.5)), ("plain", matern(1.0, nu=1.5)))
-    },
+    "of columns": (lengthscales(matern(1.0, nu=1.5), COLUMNS, [0.1, 0.2]), OF_COLUMNS, EACH_COLUMN),
+    "of columns, ARD": (
+        lengthscales(matern(1.0, 1.0, 1.0, nu=1.5), COLUMNS, [0.1, 0.2]),
+        OF_COLUMNS,
+        EACH_COLUMN,
+    ),
     "periods": (
-        lambda: CandidateModels.periods(rbf(1.3) * periodic(1.0, 0.8, (1,)), GRID, 0.05),
+        CandidateModels.periods(rbf(1.3) * periodic(1.0, 0.8, (1,)), GRID, 0.05),
         [f"period {value}" for value in GRID],
-        lambda: of_three(lambda v: rbf(1.3) * periodic(v, 0.8, (1,))),
+        alone(rbf(1.3) * periodic(v, 0.8, (1,)) for v in GRID),
     ),
     "noise variances": (
-        lambda: CandidateModels.noise_variances(rbf(0.7), [0.01, 0.3]),
+        CandidateModels.noise_variances(rbf(0.7), [0.01, 0.3]),
         ["noise variance 0.01", "noise variance 0.3"],
-        lambda: [(rbf(0.7), 0.01, None), (rbf(0.7), 0.3, None)],
+        [(rbf(0.7), 0.01, None), (rbf(0.7), 0.3, None)],
     ),
     "prior means": (
-        lambda: CandidateModels.prior_means(rbf(0.7), MEANS, 0.1),
+        CandidateModels.prior_means(rbf(0.7), MEANS, 0.1),
         ["mean 0", "mean 0.5", "mean ramp", "mean 3", "mean 4"],
-        lambda: [(rbf(0.7), 0.1, mean) for mean in (None, constant_mean(0.5), *MEANS[2:])],
+        OF_MEANS,
     ),
     "given groups": (
-        lambda: CandidateModels.additive(rbf(0.8), GROUPS, 0.05, dim=3),
+        additive(rbf(0.8), GROUPS, 0.05, dim=3),
         ["{0|1,2}", "{0,2}"],
-        lambda: [(AdditiveKernel(rbf(0.8), groups, 3), 0.05, None) for groups in GROUPS],
+        alone(AdditiveKernel(rbf(0.8), groups, 3) for groups in GROUPS),
     ),
     "all groups": (
-        lambda: CandidateModels.additive(rbf(0.8), "all", 0.05, dim=2),
+        additive(rbf(0.8), "all", 0.05, dim=2),
         ["{0,1}", "{0|1}"],
-        lambda: [
-            (AdditiveKernel(rbf(0.8), groups, 2), 0.05, None) for groups in ([[0, 1]], [[0], [1]])
-        ],
+        alone(AdditiveKernel(rbf(0.8), groups, 2) for groups in ALL_OF_TWO),
     ),
     **{
-        f"joint, {name}": (
-            lambda make=make: CandidateModels.lengthscales(make(1.0), GRID, 0.05),
-            NAMES,
-            lambda make=make: of_three(make),
-        )
-        for name, make in {
-            "tasks": lambda v: joint(rbf(v)),
-            "learned tasks": lambda v: joint(rbf(v), index_kernel()),
-            "of contexts": lambda v: joint(TaskKernel(COVARIANCE), rbf(v), (4,), (0, 1, 2), "sum"),
-        }.items()
+        f"joint, {name}": (lengthscales(make(1.0), GRID, 0.05), NAMES, alone(map(make, GRID)))
+        for name, make in OF_TASKS.items()
     },
 }
 
@@ -113,15 +108,15 @@ SETS = {
 @sparse_matrices
 @pytest.mark.parametrize("name", SETS)
 def test_each_model_of_a_set_is_a_separate_one(name):
-    make, names, alone = SETS[name]
-    models, draws = make(), points if name.startswith("joint") else draw
+    models, names, members = SETS[name]
+    draws = points if name.startswith("joint") else draw
     X, Z, Y = draws(10, 0), draws(5, 1), values(10, 2)
     X, Z = (each[:, :2] if name == "all groups" else each for each in (X, Z))
     assert models.names == names
     assert len(models.parts) == (2 if name == "prior means" else 1)
     models.add(X, Y)
     mean, std = models.mean_and_std(Z)
-    for i, (kernel, noise, prior) in enumerate(alone()):
+    for i, (kernel, noise, prior) in enumerate(members):
         model = KernelGP(kernel, noise, prior)
         model.add(X, Y)
         expected = *model.mean_and_std(Z), model.information_gain()

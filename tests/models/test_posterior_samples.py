@@ -7,10 +7,7 @@ import numpy
 import pytest
 import torch
 from botorch.models import SingleTaskGP, fully_bayesian
-from botorch.models.fully_bayesian import (
-    FullyBayesianSingleTaskGP,
-    SaasFullyBayesianSingleTaskGP,
-)
+from botorch.models.fully_bayesian import FullyBayesianSingleTaskGP, SaasFullyBayesianSingleTaskGP
 from botorch.models.transforms import Normalize, Standardize
 from botorch.models.transforms.input import Warp
 from botorch.models.transforms.outcome import Log
