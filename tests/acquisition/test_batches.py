@@ -209,44 +209,21 @@ def test_arrays_and_lists(case):
     assert_close(acqf(X), case(model, X_pending=P[:1])(X), **BITS)
 
 
-BAD_PENDING = [
-    [[2.5, NAN]],
-    [[2.5, -2.0, 1.0]],
-    [[[2.5, -2.0]]],
-    2.5,
-    "none",
-    [[2.5], [1.0, 2.0]],
-    torch.zeros(1, 2),
-]
-
-
-@pytest.mark.parametrize("pending", BAD_PENDING)
-def test_bad_pending_points_are_named_and_change_nothing(pending):
-    case, model, X = CASES["MaxVariance"], kernel_gp(), draw(3, 3)[0][:, None]
-    acqf = case(model, X_pending=draw(1, 7)[0])
+def test_bad_points_and_numbers_are_named_and_change_nothing(case):
+    acqf, X = case(kernel_gp(), X_pending=draw(1, 7)[0]), draw(3, 3)[0][:, None]
     before = acqf(X)
-    for act in (lambda: case(model, X_pending=pending), lambda: acqf.set_X_pending(pending)):
-        with pytest.raises(ValueError, match="X_pending"):
-            act()
-    assert_close(acqf(X), before, **BITS)
-
-
-def test_bad_arguments_are_named(case):
-    for model in (None, "a", 2.0):
-        with pytest.raises(ValueError, match=r"models? must be"):
-            case(model)
-    acqf = case(kernel_gp())
     for points in (torch.zeros(3, 1, 2), torch.zeros(2, 0, 2).double(), "here", [2.0, -1.0]):
         with pytest.raises(ValueError, match=r"\bX\b"):
             acqf(points)
-    wrong = dict.fromkeys(("width", "misspecification", "radius"), (-2, "2", True, NAN, None))
-    wrong |= {"best_f": (True, "2", NAN), "maximize": (-2, "2", NAN, None)}
-    for name, values in wrong.items():
-        if name in case.options or (name == "maximize" and case.can_minimise):
-            for bad in values:
-                with pytest.raises(ValueError, match=name):
-                    case(kernel_gp(), **{name: bad})
-    for values in (torch.tensor([1.0, NAN, 1.0]), np.array([1.0, -1.0, 1.0]), torch.tensor(True)):
-        if "width" in case.options:
+    for pending in ([[2.5, NAN]], [[[2.5, -2.0]]], 2.5):
+        with pytest.raises(ValueError, match="X_pending"):
+            acqf.set_X_pending(pending)
+    assert_close(acqf(X), before, **BITS)
+    if "best_f" in case.options:
+        for bad in (True, "2", NAN):
+            with pytest.raises(ValueError, match="best_f"):
+                case(kernel_gp(), best_f=bad)
+    if "width" in case.options:
+        for values in (torch.tensor([1.0, NAN, 1.0]), np.array([1.0, -1.0, 1.0])):
             with pytest.raises(ValueError, match="width must"):
                 case(batched(), width=values)

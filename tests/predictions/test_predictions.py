@@ -122,43 +122,43 @@ def test_points_outside_are_predicted_with_a_warning_that_names_their_rows():
 # --- one GP and sets of them ----------------------------------------------------------------------
 
 
+def of_three(domain):
+    return bx.algorithms.mle_ucb(domain, bx.CandidateModels(THREE, 0.04), width=2.0)
+
+
+THREE = [rbf(0.3), rbf(0.8), rbf(2.5)]
+# Each: the strategy on a domain, and the kernels of its models.
+MIXTURES = {
+    "hallucinate": (ucb, [rbf(0.8)]),
+    "censor": (lambda domain: ucb(domain, pending="censor", minimum=-60.0), [rbf(0.8)]),
+    "ignore": (lambda domain: ucb(domain, pending="ignore"), [rbf(0.8)]),
+    "three models": (of_three, THREE),
+}
+
+
 @DOMAINS
-@pytest.mark.parametrize("pending", ["hallucinate", "censor", "ignore"])
-def test_one_gp_predicts_its_normal_distribution_of_told_data_alone(domain, pending):
-    options = {"minimum": -60.0} if pending == "censor" else {}
-    strategy = played(ucb(domain, pending=pending, **options))
+@pytest.mark.parametrize("name", MIXTURES)
+def test_models_predict_their_mixture_by_marginal_likelihood_of_told_data_alone(name, domain):
+    make, kernels = MIXTURES[name]
+    strategy = played(make(domain), 10)
     strategy.abandon(strategy.ask(), failed=True)
-    points = domain.sample(6, seed=3)
-    told, y = strategy.evaluated()
-    mean, covariance = dense_posterior(rbf(0.8), told, y, points, 0.04)
-    variance = covariance.diagonal().clamp_min(0)
-    found = strategy.predict(points, levels=LEVELS)
-    z = torch.special.ndtri(torch.tensor(LEVELS, dtype=torch.float64))
-    assert_close(found.mean, mean, rtol=1e-6, atol=1e-6)
-    assert_close(found.std, variance.sqrt(), rtol=1e-5, atol=1e-6)
-    for quantiles, noise in ((found.quantiles, 0.0), (found.observation_quantiles, 0.04)):
-        expected = mean[:, None] + z * (variance + noise).sqrt()[:, None]
-        assert_close(quantiles, expected, rtol=1e-5, atol=1e-5)
-
-
-@DOMAINS
-def test_a_set_of_models_is_a_mixture_by_marginal_likelihood(domain):
-    """Models of different forms: weights and means by dense algebra."""
-    kernels = [rbf(lengthscale) for lengthscale in (0.3, 0.8, 2.5)]
-    models = bx.CandidateModels(kernels, 0.04)
-    strategy = played(bx.algorithms.mle_ucb(domain, models, width=2.0), 10)
     points, (told, y) = domain.sample(6, seed=3), strategy.evaluated()
     K = torch.stack([kernel(told).to_dense().detach() for kernel in kernels])
     K = K + 0.04 * torch.eye(len(told)).double()
     weights = MultivariateNormal(torch.zeros_like(y), K).log_prob(y).softmax(0)
     parts = [dense_posterior(kernel, told, y, points, 0.04) for kernel in kernels]
-    found = strategy.predict(points)
+    means = torch.stack([mean for mean, _ in parts])
+    variances = torch.stack([cov.diagonal() for _, cov in parts])
+    found = strategy.predict(points, levels=LEVELS)
+    mean = weights @ means
+    assert_close(found.mean, mean, rtol=1e-6, atol=1e-6)
+    std = (weights @ (variances + (means - mean).square())).sqrt()
+    assert_close(found.std, std, rtol=1e-5, atol=1e-6)
     for noise, quantiles in ((0.0, found.quantiles), (0.04, found.observation_quantiles)):
+        stds = (variances + noise).sqrt()
         for j in range(len(points)):
-            means = [mean[j] for mean, _ in parts]
-            stds = [(cov[j, j] + noise).sqrt() for _, cov in parts]
-            for level, quantile in zip((0.05, 0.95), quantiles[j], strict=True):
-                below = mass_below(float(quantile), weights, means, stds)
+            for level, quantile in zip(LEVELS, quantiles[j].tolist(), strict=True):
+                below = mass_below(quantile, weights, means[:, j], stds[:, j])
                 assert below == pytest.approx(level, rel=1e-5)
 
 
