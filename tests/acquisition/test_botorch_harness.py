@@ -61,9 +61,9 @@ def test_posterior_transforms(case):
         made(case, trained_gp(), posterior_transform=IdentityMCObjective())
     if case.can_minimise:
         turn = ScalarizedPosteriorTransform(torch.tensor([-1.0]).double())
-        zero = {"best_f": 0.0} if "best_f" in case.options else {}
-        turned = made(case, trained_gp(), posterior_transform=turn, **zero)(points(4, 1))
-        expected = made(case, trained_gp(), maximize=False, **zero)(points(4, 1))
+        best, least = ({"best_f": v} if "best_f" in case.options else {} for v in (-0.3, 0.3))
+        turned = made(case, trained_gp(), posterior_transform=turn, **best)(points(4, 1))
+        expected = made(case, trained_gp(), maximize=False, **least)(points(4, 1))
         assert_close(turned, expected, rtol=1e-5, atol=1e-6)
 
 

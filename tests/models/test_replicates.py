@@ -1,5 +1,7 @@
 """Designs with repeats against dense algebra with a row for every evaluation."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch.testing import assert_close
@@ -62,6 +64,16 @@ def test_a_design_is_the_dense_posterior_also_of_counts_and_after_removals(kerne
     for row in more.tolist():
         design.add(row)
     require_dense(design, kernel, X, torch.cat([rows[:3], rows[4:], more]))
+
+
+@pytest.mark.parametrize("n", [20, 200])
+def test_a_copy_goes_its_own_way(n):
+    design = design_of(matern(0.7), candidates(30), evaluated(30, n))
+    std, copy = design.std, deepcopy(design)
+    for row in range(30):
+        copy.add(row)
+    assert bool((copy.std < std).all())
+    assert torch.equal(design.std, std) and design.num_observations == n
 
 
 @pytest.mark.parametrize("mean", [None, lambda X: X.sum(dim=-1)])
