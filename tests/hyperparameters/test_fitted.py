@@ -94,6 +94,8 @@ def test_the_mode_of_the_prior():
     assert (mode.mean, mode.outputscale) == (4.0, pytest.approx(2.0))
     assert mode.noise_variance == pytest.approx(2 * math.exp(-5))
     assert Hyperparameters.from_record(mode.record(), 2, "fit") == mode
+    with pytest.raises(ValueError, match="prior"):
+        bx.Fitted(prior=3)
 
 
 @pytest.mark.parametrize(

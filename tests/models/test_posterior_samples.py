@@ -128,17 +128,7 @@ def test_draws_are_those_of_the_posterior_given_the_data():
     assert 0.6 * std < float(draws.std()) < 1.5 * std
 
 
-def test_draws_that_do_not_bear_the_data_are_warned_of():
-    """Of draws over many orders of magnitude next to none predicts 60 observations."""
-    model, _, _ = one_lengthscale(60)
-    prior = LogNormalPrior(-2.0, 30.0)
-    model.covar_module.register_prior("lengthscale_prior", prior, "lengthscale")
-    from_model(model, 16, conditioned=False)
-    with pytest.warns(PriorDrawsWarning, match="16 samples have an effective size of "):
-        from_model(model, 16)
-
-
-def test_a_model_without_data_gives_draws_from_its_priors_and_says_so():
+def test_few_samples_that_count_and_samples_of_the_priors_alone_are_warned_of():
     model, _, _ = one_lengthscale()
     empty = deepcopy(model)
     empty.train_inputs, empty.train_targets = None, None
@@ -146,6 +136,13 @@ def test_a_model_without_data_gives_draws_from_its_priors_and_says_so():
         models = from_model(empty, 5, seed=3)
     expected = drawn_lengthscales(from_model(model, 5, seed=3, conditioned=False))
     assert_close(drawn_lengthscales(models), expected)
+    # Of draws over many orders of magnitude next to none predicts 60 observations.
+    model, _, _ = one_lengthscale(60)
+    prior = LogNormalPrior(-2.0, 30.0)
+    model.covar_module.register_prior("lengthscale_prior", prior, "lengthscale")
+    from_model(model, 16, conditioned=False)
+    with pytest.warns(PriorDrawsWarning, match="16 samples have an effective size of "):
+        from_model(model, 16)
 
 
 @pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.PriorDrawsWarning")

@@ -241,6 +241,21 @@ def test_a_stack_is_its_members(name, device):
             assert_close(std, expected[1], **EXACT)
 
 
+@pytest.mark.parametrize("t_batch", [(), (5, 1), (3,)])
+def test_joint_posteriors_of_a_batch_are_those_of_each_model(t_batch):
+    models = made([(rbf(0.7), 0.02, m) for m in (sine, constant_mean(2.0), lambda X: -X[..., 1])])
+    X, Z = draw(10, 5), draw(4, 6)
+    models.add(X, torch.sin(X[:, 1]))
+    posterior = models.parts[0].model.posterior(Z.expand(*t_batch, 4, 2))
+    covariance = posterior.distribution.covariance_matrix
+    for i in range(3):
+        alone = models.single(i).posterior(Z)
+        mean = posterior.mean[..., i, :, :]
+        assert_close(mean, alone.mean.expand_as(mean), **EXACT)
+        expected = alone.distribution.covariance_matrix.expand_as(covariance[..., i, :, :])
+        assert_close(covariance[..., i, :, :], expected, **EXACT)
+
+
 def test_batched_kernels_count_as_their_members():
     batched = RBFKernel(batch_shape=torch.Size([2])).double()
     batched.lengthscale = torch.tensor([0.3, 0.8], dtype=torch.float64).reshape(2, 1, 1)
