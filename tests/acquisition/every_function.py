@@ -1,8 +1,7 @@
 """Every acquisition function and kind of model on the same data, and the moments of all members."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from botorch.models import SingleTaskGP
@@ -28,18 +27,11 @@ LENGTHSCALES = (0.4, 0.7, 0.9)
 NOISE = 0.04
 
 
-@dataclass(frozen=True)
-class Case:
-    """An acquisition function and what it takes besides a model.
-
-    Args:
-        cls: Its class.
-        options: Keyword arguments.
-        can_minimise: Whether it takes ``maximize``.
-    """
+class Case(NamedTuple):
+    """An acquisition function, what it takes besides a model, and whether it takes ``maximize``."""
 
     cls: Callable[..., Any]
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any]
     can_minimise: bool = True
 
     def __call__(self, model: Any, **more: Any) -> Any:
@@ -51,7 +43,7 @@ CASES = {
         EnlargedUpperConfidenceBound, {"misspecification": 0.01, "width": 2.0}
     ),
     "LowerConfidenceBound": Case(LowerConfidenceBound, {"width": 2.0}),
-    "MaxVariance": Case(MaxVariance, can_minimise=False),
+    "MaxVariance": Case(MaxVariance, {}, can_minimise=False),
     "OptimisticModelUCB": Case(OptimisticModelUCB, {"width": 2.0}),
     "ExpectedUCB": Case(ExpectedUCB, {"width": 2.0}),
     "IntegratedLogEI": Case(IntegratedLogEI, {"best_f": 0.5}),

@@ -11,7 +11,7 @@ from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.hyperparameters.prior import Prior
 from tests.helpers import drawn
-from tests.oracles.particles import model_of
+from tests.oracles.particles import model_of, standardised
 
 CPU = torch.device("cpu")
 BENDS = pytest.mark.parametrize("bend", [0.0, 0.3, 1000.0])
@@ -22,17 +22,12 @@ def of(*values, bend=0.0):
 
 
 def by_definition(values, bend):
+    if not bend:
+        return standardised(torch.tensor(values, dtype=torch.float64))[0].tolist()
     n, top = len(values), max(values)
     best = sorted(values, reverse=True)[: math.ceil(2 * n / 3)]
     unit = math.sqrt(sum((top - v) ** 2 for v in best) / len(best))
-    lowest = top - 4 * unit
-    if bend:
-        moved = [top - unit * math.log1p(bend * (top - v) / unit) / bend for v in values]
-    else:
-        moved = [
-            v if v >= lowest else lowest - 0.3 * unit * math.log1p((lowest - v) / unit)
-            for v in values
-        ]
+    moved = [top - unit * math.log1p(bend * (top - v) / unit) / bend for v in values]
     mean = sum(moved) / n
     spread = math.sqrt(sum((v - mean) ** 2 for v in moved) / n)
     return [(v - mean) / spread for v in moved]
