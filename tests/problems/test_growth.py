@@ -58,18 +58,6 @@ def test_interpolation_approaches_the_norm_from_below(nu, exponent, dim):
     assert close * 3.0 < norms[-1] < 3.0 * (1 + 1e-6)
 
 
-def test_the_norm_on_the_line_in_closed_form():
-    # Matern 1/2: half the integral of f'^2 + f^2 in lengthscales, from f itself.
-    for exponent in (0.75, 2.0, 4.0):
-        f = GrowthFunction(matern(0.4, nu=0.5), Box([[3.0], [5.5]]), exponent, norm=1.7, scale=0.8)
-        u = torch.linspace(-60, 2.2, 20_001, dtype=torch.float64).exp()
-        g = f.height - f.gap(f.center + 0.8 * 0.4 * u.unsqueeze(-1))
-        q = -torch.expm1(-(u**2))
-        slope = f.height * exponent * q ** (exponent / 2 - 1) * u * torch.exp(-(u**2)) / 0.8
-        square = torch.trapezoid((slope**2 + g**2) * u, u.log()) * 0.8
-        assert math.sqrt(float(square)) == pytest.approx(1.7, rel=2e-6)
-
-
 def test_a_column_that_the_kernel_does_not_look_at_does_not_count():
     f = GrowthFunction(matern(0.3, nu=0.5, active_dims=(1,)), PLANE, 1.0, norm=1.0)
     assert f.height == pytest.approx(1 / growth_norm(0.5, 1.0, 1), rel=1e-12)
