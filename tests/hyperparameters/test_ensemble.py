@@ -37,7 +37,9 @@ def test_an_extended_ensemble_is_that_of_all_observations(box):
 def test_means_at_rows_are_the_mean_there_and_pending_points_leave_it(bend):
     ensemble = ensemble_of(30, bend)
     assert_close(ensemble.mean_at_rows(), ensemble.mean(X))
-    pending = ensemble.with_pending(BOX.sample(3, 5))
+    P = BOX.sample(3, 5)
+    pending = ensemble.with_pending(P[:1]).with_pending(P[1:])
+    assert torch.equal(pending.pending, P)
     assert_close(pending.mean(AT), ensemble.mean(AT))
     assert bool((pending.mean_and_std(AT)[1] < ensemble.mean_and_std(AT)[1]).all())
     assert ensemble.thinned(1).parameters.shape == (1, 4)
