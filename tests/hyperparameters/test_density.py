@@ -14,13 +14,11 @@ from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.prior import Prior
 from tests.helpers import drawn, tolerance
 
-PRIOR = Prior()
 
-
-def data(n, p, device="cpu"):
+def data(n, p):
     X = drawn(n, p, seed=n + p)
     y = torch.sin(5 * X).sum(dim=-1) + 0.1 * drawn(n, seed=1)
-    return X.to(device), ((y - y.mean()) / y.std()).to(device)
+    return X, (y - y.mean()) / y.std() if n else y
 
 
 def somewhere(num, dim):
@@ -30,20 +28,6 @@ def somewhere(num, dim):
     return parameters
 
 
-def dense(X, y, row, lengthscale_of=None):
-    """The definition, for one row of parameters."""
-    p = X.shape[-1]
-    lengthscales, share = row[[*(lengthscale_of or range(p))]].exp(), row[-1].sigmoid()
-    K = row[-2].exp() * torch.eye(len(X), dtype=torch.float64)
-    for kernel, weight in ((RBFKernel, share), (partial(MaternKernel, nu=2.5), 1 - share)):
-        part = kernel(ard_num_dims=p).double()
-        part.lengthscale = lengthscales
-        K = K + weight * part(X, X).to_dense()
-    inverse = K.inverse()
-    mean = (inverse @ y).sum() / inverse.sum()
-    return MultivariateNormal(mean.expand(len(X)), K).log_prob(y)
-
-
 def log_prior(row):
     d = len(row) - 2
     of_lengthscales = Normal(math.sqrt(2) + math.log(d) / 2 - 3, math.sqrt(3))
@@ -51,40 +35,25 @@ def log_prior(row):
     return of_lengthscales.log_prob(row[:-2]).sum() + of_ends
 
 
-@pytest.mark.parametrize("p", [1, 3])
-@torch.no_grad()
-def test_differences_are_those_of_the_definition(p, device):
-    X, y = data(9, p, device)
-    parameters = somewhere(5, p + 2)
-    density = Density(X, y, PRIOR)
-    values = density.value(parameters.to(device)).cpu()
-    X, y = X.cpu(), y.cpu()
-    expected = torch.stack([dense(X, y, row) + log_prior(row) for row in parameters])
-    # Up to a constant.
-    assert_close(values - values[0], expected - expected[0], **tolerance(values.dtype))
-
-
-@torch.no_grad()
-def test_features_of_one_column_share_a_lengthscale():
-    X, y = data(9, 4)
-    of = [0, 1, 1, 2]
-    density = Density(X, y, PRIOR, torch.tensor(of))
-    assert density.dim == 5
-    parameters = somewhere(4, 5)
-    values = density.value(parameters)
-    expected = torch.stack([dense(X, y, row, of) + log_prior(row) for row in parameters])
-    assert_close(values - values[0], expected - expected[0], **tolerance(values.dtype))
-    together, gradient = density.value_and_gradient(parameters)
-    assert_close(together, values)
-    assert_close(gradient, slopes(density, parameters), rtol=1e-8, atol=1e-8)
+def dense(X, y, row, lengthscale_of):
+    """The definition, for one row of parameters."""
+    if not len(X):
+        return log_prior(row)
+    lengthscales, share = row[lengthscale_of].exp(), row[-1].sigmoid()
+    K = row[-2].exp() * torch.eye(len(X), dtype=torch.float64)
+    for kernel, weight in ((RBFKernel, share), (partial(MaternKernel, nu=2.5), 1 - share)):
+        part = kernel(ard_num_dims=X.shape[-1]).double()
+        part.lengthscale = lengthscales
+        K = K + weight * part(X, X).to_dense().detach()
+    inverse = K.inverse()
+    mean = (inverse @ y).sum() / inverse.sum()
+    return MultivariateNormal(mean.expand(len(X)), K).log_prob(y) + log_prior(row)
 
 
 def slopes(density, parameters):
-    """Central differences, extrapolated twice."""
+    """Central differences, extrapolated three times."""
     columns = []
-    for column in range(parameters.shape[-1]):
-        step = torch.zeros_like(parameters)
-        step[:, column] = 1
+    for step in torch.eye(parameters.shape[-1]).to(parameters):
         tries = [
             (density.value(parameters + h * step) - density.value(parameters - h * step)) / (2 * h)
             for h in (0.02, 0.01, 0.005, 0.0025)
@@ -95,53 +64,42 @@ def slopes(density, parameters):
     return torch.stack(columns, dim=-1)
 
 
-@pytest.mark.parametrize("n", [2, 12])
-def test_gradients_are_those_of_the_values(n, device):
-    X, y = data(n, 3, device)
-    density = Density(X, y, PRIOR)
-    parameters = somewhere(6, 5).to(device)
-    values, gradient = density.value_and_gradient(parameters)
-    assert_close(values, density.value(parameters))
-    assert_close(gradient, slopes(density, parameters), rtol=1e-8, atol=1e-8)
+@pytest.mark.parametrize(
+    ("n", "groups"), [(9, [0]), (9, [0, 1, 2]), (2, [0, 1, 2]), (0, [0, 1]), (9, [0, 1, 1, 2])]
+)
+def test_values_are_those_of_the_definition_and_gradients_those_of_the_values(n, groups, device):
+    X, y = data(n, len(groups))
+    of_groups = torch.tensor(groups, device=device) if len(set(groups)) < len(groups) else None
+    density = Density(X.to(device), y.to(device), Prior(), of_groups)
+    parameters = somewhere(5, groups[-1] + 3)
+    assert density.dim == groups[-1] + 3
+    values, gradient = density.value_and_gradient(parameters.to(device))
+    assert_close(values, density.value(parameters.to(device)))
+    expected = torch.stack([dense(X, y, row, groups) for row in parameters])
+    # Up to a constant.
+    values = values.cpu()
+    assert_close(values - values[0], expected - expected[0], **tolerance(values.dtype))
+    assert_close(gradient, slopes(density, parameters.to(device)), rtol=1e-8, atol=1e-8)
 
 
 def test_duplicates_and_the_ends_of_the_range():
     X, y = data(8, 2)
     X[3] = X[4] = X[5]
-    density = Density(X, y, PRIOR)
+    density = Density(X, y, Prior())
     odds = math.log(1e-4 / (1 - 1e-4))
     lower = [math.log(0.025), math.log(0.025), math.log(1e-4), odds]
-    assert_close(density.lower, torch.tensor(lower, dtype=torch.float64))
     upper = [math.log(1000.0), math.log(1000.0), math.log(4.0), -odds]
-    assert_close(density.upper, torch.tensor(upper, dtype=torch.float64))
+    assert_close(density.lower.tolist(), lower)
+    assert_close(density.upper.tolist(), upper)
     ends = torch.cartesian_prod(*torch.stack([density.lower, density.upper]).mT)
     values, gradient = density.value_and_gradient(ends)
-    assert values.isfinite().all()
+    assert values.isfinite().all() and gradient.isfinite().all()
+    # Beyond them, and where no matrix is, it is impossible.
+    far = [[60.0, 60, -900, 0], [800, 0, 0, 900], [-800, -800, -900, 0], [0, 0, 800, 0]]
+    beyond = torch.cat([ends * (1 + 1e-6), torch.tensor(far).double(), somewhere(1, 4)])
+    values, gradient = density.value_and_gradient(beyond)
+    assert (values[:-1] == -math.inf).all() and values[-1].isfinite()
     assert gradient.isfinite().all()
-    assert (density.value(ends * (1 + 1e-6)) == -math.inf).all()
-
-
-def test_parameters_that_no_matrix_has_are_impossible():
-    X, y = data(12, 2)
-    X[3] = X[4]
-    density = Density(X, y, PRIOR)
-    far = torch.tensor(
-        [[60.0, 60, -900, 0], [800, 0, 0, 900], [-800, -800, -900, 0], [0, 0, 800, 0]]
-    ).double()
-    values, gradient = density.value_and_gradient(torch.cat([far, somewhere(1, 4)]))
-    assert (values[:-1] == -math.inf).all()
-    assert values[-1].isfinite()
-    assert gradient.isfinite().all()
-
-
-def test_without_data_it_is_the_prior():
-    X, y = data(4, 2)
-    density = Density(X[:0], y[:0], PRIOR)
-    parameters = somewhere(3, 4)
-    values, gradient = density.value_and_gradient(parameters)
-    expected = torch.stack([log_prior(row) for row in parameters])
-    assert_close(values - values[0], expected - expected[0])
-    assert_close(gradient, slopes(density, parameters), rtol=1e-8, atol=1e-8)
 
 
 def test_prior_draws_are_of_the_truncated_prior():
@@ -150,14 +108,9 @@ def test_prior_draws_are_of_the_truncated_prior():
     prior = Prior(noise=(3e-3, 4.0), lengthscales=(0.2, 5.0))
     density = Density(X, y, prior)
     draws = density.prior_draws(20_000, torch.Generator().manual_seed(0))
-    assert (draws >= density.lower).all()
-    assert (draws <= density.upper).all()
-    mean, spread = prior.moments(1, X)
-    for column in range(3):
-        normal = Normal(mean[column], spread[column])
-        limits = torch.stack([density.lower[column], density.upper[column]])
-        low, high = normal.cdf(limits)
-        middle = normal.icdf((low + high) / 2)
-        for quantile, share in ((middle, 0.5), (normal.icdf(low + 0.1 * (high - low)), 0.1)):
-            below = float((draws[:, column] < quantile).double().mean())
-            assert abs(below - share) < 4.4 * math.sqrt(share * (1 - share) / len(draws))
+    assert ((draws >= density.lower) & (draws <= density.upper)).all()
+    normal = Normal(*prior.moments(1, X))
+    low, high = normal.cdf(density.lower), normal.cdf(density.upper)
+    for share in (0.1, 0.5):
+        below = (draws < normal.icdf(low + share * (high - low))).double().mean(dim=0)
+        assert ((below - share).abs() < 4.4 * math.sqrt(share * (1 - share) / len(draws))).all()

@@ -1,4 +1,4 @@
-"""Inputs column by column, and their gradients."""
+"""Inputs column by column: where they lie in the unit cube, and gradients by the points."""
 
 import math
 
@@ -16,47 +16,28 @@ SPACE = bx.Box(
     log=[2],
     categories={3: [2, 5, 9]},
 )
-
-
-def test_columns_are_those_of_the_unit_cube():
-    x = torch.tensor([[15.0, -1.0, 1e-1, 5.0], [30.0, 4.0, 1e1, 9.0]], dtype=torch.float64)
-    inputs = Inputs.of(SPACE, None, x)
-    half = math.sqrt(0.5)
-    # Six whole numbers have a sixth each.
-    expected = [[0.25, 1 / 12, 0.5, 0, half, 0], [1, 11 / 12, 1, 0, 0, half]]
-    assert_close(inputs.features(x), torch.tensor(expected, dtype=torch.float64))
-    assert inputs.groups.tolist() == [0, 1, 2, 3, 3, 3]
-    assert inputs.num_columns == 4
-    of_columns = torch.tensor([1.0, 2.0, 3.0, 4.0])
-    assert inputs.of_features(of_columns).tolist() == [1, 2, 3, 4, 4, 4]
-
-
-def test_any_two_categories_are_one_apart():
-    X = torch.tensor([[12.0, 0, 1, code] for code in (2, 5, 9)], dtype=torch.float64)
-    F = Inputs.of(SPACE, None, X).features(X)
-    apart = torch.cdist(F, F)
-    assert_close(apart, 1 - torch.eye(3, dtype=torch.float64))
+HALF = math.sqrt(0.5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_gradients_are_by_the_points(dtype):
-    box = SPACE.to(dtype)
-    X = box.sample(5, seed=0)
-    inputs = Inputs.of(box, None, X)
+def test_columns_are_those_of_the_unit_cube_with_gradients_by_the_points(dtype):
+    x = [[15.0, -1.0, 1e-1, 2.0], [30.0, 4.0, 1e1, 5.0], [30.0, 4.0, 1e1, 9.0]]
+    x = torch.tensor(x, dtype=dtype)
+    inputs = Inputs.of(SPACE.to(dtype), None, x)
+    # Six whole numbers have a sixth each, and any two categories are one apart.
+    categories = HALF * torch.eye(3, dtype=torch.float64)
+    expected = torch.tensor([[0.25, 1 / 12, 0.5], [1, 11 / 12, 1], [1, 11 / 12, 1]]).double()
+    close = {"rtol": 1e-5, "atol": 1e-6}
+    assert_close(inputs.features(x), torch.cat([expected, categories], dim=1), **close)
+    assert (inputs.groups.tolist(), inputs.num_columns) == ([0, 1, 2, 3, 3, 3], 4)
+    assert inputs.of_features(torch.arange(4)).tolist() == [0, 1, 2, 3, 3, 3]
     weights = torch.linspace(0.5, 2, 6, dtype=torch.float64)
-    gradient = inputs.pullback(X, weights * inputs.features(X) ** 0)
+    gradient = inputs.pullback(x, weights.expand(3, 6))
+    by_log = weights[2] / (x[:, 2].double() * math.log(1e4))
+    rest = torch.tensor([weights[0] / 20, weights[1] / 6, 0.0, 0.0]).double().repeat(3, 1)
+    rest[:, 2] = by_log
     assert gradient.dtype == dtype
-    x = X.double()
-    expected = torch.stack(
-        [
-            (weights[0] / 20).expand(5),
-            (weights[1] / 6).expand(5),
-            weights[2] / (x[:, 2] * math.log(1e4)),
-            torch.zeros(5, dtype=torch.float64),
-        ],
-        dim=-1,
-    )
-    assert_close(gradient.double(), expected, rtol=1e-5, atol=0)
+    assert_close(gradient.double(), rest, rtol=1e-5, atol=0)
 
 
 def test_columns_that_do_not_count_have_no_gradient():
@@ -72,13 +53,12 @@ def test_plain_boxes_and_finite_sets(device):
     points = torch.tensor([[2.0, 7.0], [4.0, 7.0], [3.0, 7.0]], dtype=torch.float64, device=device)
     of_set = Inputs.of(bx.FiniteSet(points), None, points)
     assert of_set.features(points).tolist() == [[0, 0], [1, 0], [0.5, 0]]
-    box = bx.Box(torch.tensor([[2.0, -7.0], [4.0, 7.0]], device=device))
-    of_box = Inputs.of(box, None, points)
+    of_box = Inputs.of(bx.Box(torch.tensor([[2.0, -7.0], [4.0, 7.0]], device=device)), None, points)
     assert of_box.features(points.float()).tolist() == [[0, 1], [1, 1], [0.5, 1]]
     assert of_set.groups is of_box.groups is None
 
 
-def test_contexts_range_as_their_domain_or_as_those_seen():
+def test_contexts_range_as_their_domain_or_as_those_seen_and_tasks_are_categories():
     box = bx.Box([[0.0], [2.0]])
     joint = torch.tensor([[1.0, 5.0, 2.0], [2.0, 9.0, 2.0]], dtype=torch.float64)
     known = ContextSpace(bx.Box([[5.0, 0.0], [15.0, 4.0]]))
@@ -88,12 +68,8 @@ def test_contexts_range_as_their_domain_or_as_those_seen():
     context = torch.tensor([13.0, 2.0], dtype=torch.float64)
     assert unknown.at(joint[:1, :1], context).tolist() == [[0.5, 2, 0]]
     assert Inputs.of(box, ContextSpace(dim=2), joint[:0]).num_columns == 3
-
-
-def test_tasks_are_categories():
-    space = ContextSpace(bx.FiniteSet([[0.0], [1.0], [2.0]]), tasks=((0, 3),))
+    tasks = ContextSpace(bx.FiniteSet([[0.0], [1.0], [2.0]]), tasks=((0, 3),))
     joint = torch.tensor([[1.0, 0.0], [1.0, 2.0]], dtype=torch.float64)
-    inputs = Inputs.of(bx.Box([[0.0], [2.0]]), space, joint)
+    inputs = Inputs.of(box, tasks, joint)
     assert inputs.groups.tolist() == [0, 1, 1, 1]
-    apart = inputs.features(joint).diff(dim=0).norm()
-    assert_close(apart, apart.new_ones(()))
+    assert float(inputs.features(joint).diff(dim=0).norm()) == pytest.approx(1.0)

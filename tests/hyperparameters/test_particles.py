@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.moves import swept
-from botorch_ext.hyperparameters.particles import Cloud, Particles, telling
+from botorch_ext.hyperparameters.particles import Particles, telling
 from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.models.resampling import resampled
 from tests.helpers import drawn
@@ -37,40 +37,6 @@ def long_run(density, num, num_steps, seed):
         x = torch.where(accepted.unsqueeze(-1), new, x)
         value = torch.where(accepted, proposed, value)
     return x
-
-
-# Fourteen moments of four parameters: beyond this by chance once in 10,000.
-THRESHOLD = 4.5
-
-
-@pytest.fixture(scope="module")
-def draws():
-    return long_run(density_of(), 4096, 300, seed=1)
-
-
-@pytest.mark.slow
-def test_sweeps_keep_the_moments_of_another_sampler(draws):
-    density = density_of()
-    g = torch.Generator().manual_seed(2)
-    after, values = swept(density, draws, density.value(draws), 8, g)
-    assert_close(values, density.value(after))
-    moved = (after != draws.flip(0)).any(dim=-1).double().mean()
-    assert moved > 0.9
-    # Sweeps shuffle: what is compared is the whole.
-    assert largest_difference(draws, after) < THRESHOLD
-
-
-def largest_difference(one, other):
-    """As `largest_score`, of two independent samples."""
-    scores = []
-    columns = range(one.shape[-1])
-    functions = [lambda x, i=i: x[:, i] for i in columns]
-    functions += [lambda x, i=i, j=j: x[:, i] * x[:, j] for i in columns for j in range(i + 1)]
-    for function in functions:
-        a, b = function(one), function(other)
-        error = math.sqrt(float(a.var() / len(a) + b.var() / len(b)))
-        scores.append(abs(float(a.mean() - b.mean())) / error)
-    return max(scores)
 
 
 class TruncatedNormals:
@@ -134,35 +100,14 @@ def test_particles_follow_data():
         assert ((cloud.parameters.std(dim=0) / exact.std(dim=0)).log().abs() < 0.35).all()
 
 
-def test_the_seed_decides():
-    density = density_of()
-    X, y = torch.rand(5, 2, dtype=torch.float64), torch.arange(5.0, dtype=torch.float64)
-    one, same, other = (Particles(8).started(X, y, None, seed) for seed in (4, 4, 5))
-    assert torch.equal(one.parameters, same.parameters)
-    assert not torch.equal(one.parameters, other.parameters)
-    assert density.dim == one.parameters.shape[-1]
-
-
 def test_with_many_observations_they_are_fewer():
     particles = Particles()
     numbers = [particles.number(n) for n in (10, 200, 201, 401, 800, 801)]
     assert numbers == [32, 32, 16, 8, 8, 4]
     assert Particles(4).number(900) == 4
-
-
-@pytest.mark.parametrize("num", [3, 7, 5.5, "many"])
-def test_a_wrong_number_is_refused(num):
-    with pytest.raises(ValueError, match="num_particles"):
-        Particles(num)
-
-
-def test_a_cloud_may_grow_and_shrink():
-    density, g = density_of(), torch.Generator().manual_seed(0)
-    draws = density.prior_draws(8, g)
-    cloud = Cloud(draws, density.value(draws))
-    for num in (4, 16):
-        parameters, values = cloud.onto(density, num, 2, g)
-        assert len(parameters) == len(values) == num
+    for wrong in (3, 7, 5.5, "many"):
+        with pytest.raises(ValueError, match="num_particles"):
+            Particles(wrong)
 
 
 def test_particles_stay_while_few_observations_are_new():
@@ -184,16 +129,3 @@ def test_the_rows_that_tell_are_near_the_best_and_change_little():
     distances = (X - X[y.argmax()]).square().sum(dim=-1)
     assert set(distances.topk(128, largest=False).indices.tolist()) <= set(rows.tolist())
     assert len(set(before.tolist()) & set(rows.tolist())) > 230
-
-
-def test_particles_of_many_observations_are_as_many_as_there_should_be():
-    X = drawn(420, 2)
-    y = torch.sin(6 * X[:, 0]) + X[:, 1]
-    particles, y = Particles(8), (y - y.mean()) / y.std()
-    cloud = particles.started(X[:300], y[:300], None, seed=0)
-    assert cloud.parameters.shape == (particles.number(300), 4)
-    rows = telling(X[:300], y[:300])
-    density = Density(X[rows], y[rows], particles.prior)
-    assert_close(cloud.values, density.value(cloud.parameters))
-    moved = particles.moved(cloud, X, y, None, seed=1)
-    assert len(moved.values) == particles.number(420)

@@ -67,56 +67,41 @@ def index_formula(kernel):
     return value
 
 
-def _index_case(combination):
-    kernel = index_kernel()
-    made = ActionContextKernel(stationary(math.inf), kernel, 3, (4,), combination)
-    return made, rbf_formula(0.8), index_formula(kernel), (0, 1, 2), (4,)
-
-
 # GPyTorch's IndexKernel makes sparse matrices.
 sparse_matrices = pytest.mark.filterwarnings("ignore:Sparse invariant checks are:UserWarning")
 
-# Of each: the kernel, the formulas of its two parts, and the columns they see.
+# How to make a part, and its formula.
+RBF = (lambda **more: stationary(math.inf, 0.7, **more)), rbf_formula(0.7)
+MATERN = (lambda **more: stationary(1.5, 1.1, **more)), matern32_formula(1.1)
+TASKS = (lambda **more: TaskKernel(COVARIANCE, **more)), task_formula(COVARIANCE.tolist())
+LEARNED = (lambda **more: index_kernel(**more)), index_formula(index_kernel())
+
+
+def of_parts(action, context, seen, *columns, active=(None, None)):
+    """What makes a kernel, the formulas of its two parts, and the columns that they see."""
+
+    def made():
+        first, second = (
+            part[0](**({} if dims is None else {"active_dims": dims}))
+            for part, dims in zip((action, context), active, strict=True)
+        )
+        return ActionContextKernel(first, second, *columns), action[1], context[1], *seen
+
+    return made
+
+
+ACTIONS = (0, 1, 2)
 BY_FORMULA = {
-    "product": lambda: (
-        ActionContextKernel(stationary(math.inf, 0.7), stationary(1.5, 1.1), 3, 1),
-        *(rbf_formula(0.7), matern32_formula(1.1), (0, 1, 2), (3,)),
-    ),
-    "sum": lambda: (
-        ActionContextKernel(stationary(1.5, 0.7), stationary(math.inf, 1.1), 3, 1, "sum"),
-        *(matern32_formula(0.7), rbf_formula(1.1), (0, 1, 2), (3,)),
-    ),
-    "all others": lambda: (
-        ActionContextKernel(stationary(math.inf, 0.7), stationary(1.5, 1.1), 3),
-        *(rbf_formula(0.7), matern32_formula(1.1), (0, 1, 2), (3, 4)),
-    ),
-    "listed": lambda: (
-        ActionContextKernel(stationary(1.5, 0.7), stationary(math.inf, 1.1), (3, 0), (2, 1)),
-        *(matern32_formula(0.7), rbf_formula(1.1), (3, 0), (2, 1)),
-    ),
-    "active dims": lambda: (
-        ActionContextKernel(
-            stationary(math.inf, 0.7, active_dims=(1,)),
-            stationary(1.5, 1.1, active_dims=(0,)),
-            (2, 0),
-            (4, 3),
-        ),
-        *(rbf_formula(0.7), matern32_formula(1.1), (0,), (4,)),
-    ),
-    "given tasks": lambda: (
-        ActionContextKernel(stationary(math.inf, 0.7), TaskKernel(COVARIANCE), 3, [4]),
-        *(rbf_formula(0.7), task_formula(COVARIANCE.tolist()), (0, 1, 2), (4,)),
-    ),
-    "sum with tasks": lambda: (
-        ActionContextKernel(stationary(math.inf, 0.7), TaskKernel(COVARIANCE), 3, [4], "sum"),
-        *(rbf_formula(0.7), task_formula(COVARIANCE.tolist()), (0, 1, 2), (4,)),
-    ),
-    "a task among contexts": lambda: (
-        ActionContextKernel(stationary(math.inf, 0.7), TaskKernel(COVARIANCE, active_dims=(1,)), 3),
-        *(rbf_formula(0.7), task_formula(COVARIANCE.tolist()), (0, 1, 2), (4,)),
-    ),
-    "learned tasks": lambda: _index_case("product"),
-    "sum with learned tasks": lambda: _index_case("sum"),
+    "product": of_parts(RBF, MATERN, (ACTIONS, (3,)), 3, 1),
+    "sum": of_parts(MATERN, RBF, (ACTIONS, (3,)), 3, 1, "sum"),
+    "all others": of_parts(RBF, MATERN, (ACTIONS, (3, 4)), 3),
+    "listed": of_parts(MATERN, RBF, ((3, 0), (2, 1)), (3, 0), (2, 1)),
+    "active dims": of_parts(RBF, MATERN, ((0,), (4,)), (2, 0), (4, 3), active=((1,), (0,))),
+    "given tasks": of_parts(RBF, TASKS, (ACTIONS, (4,)), 3, [4]),
+    "sum with tasks": of_parts(RBF, TASKS, (ACTIONS, (4,)), 3, [4], "sum"),
+    "a task among contexts": of_parts(RBF, TASKS, (ACTIONS, (4,)), 3, active=(None, (1,))),
+    "learned tasks": of_parts(RBF, LEARNED, (ACTIONS, (4,)), 3, (4,)),
+    "sum with learned tasks": of_parts(RBF, LEARNED, (ACTIONS, (4,)), 3, (4,), "sum"),
 }
 
 MANY = spread(0.4, 1.5, 3, 1, 1)
@@ -169,5 +154,5 @@ BATCHED = {
 NO_CLOSED_FORM = {
     "linear": lambda: ActionContextKernel(
         LinearKernel().double(), TaskKernel(COVARIANCE), 3, [4], "sum"
-    ),
+    )
 }

@@ -10,6 +10,7 @@ from torch.testing import assert_close
 from botorch_ext.models import CandidateModels
 from tests.helpers import drawn, matern, rbf, tolerance
 from tests.kernel_functions.kernels import periodic, scaled
+from tests.oracles.models import Candidate
 
 LOWER = torch.tensor([2.0, -3.0], dtype=torch.float64)
 SIDES = torch.tensor([3.0, 2.0], dtype=torch.float64)
@@ -114,27 +115,9 @@ class Session:
         self.models.drop(position)
         del self.specs[position]
 
-    def dense(self, spec, *subsets):
-        """For each subset of the rows: mean, std and the gain at the candidates, and the log
-        evidence of its known rows."""
-        kernel, noise, prior = spec
-        prior = (lambda X: X.new_zeros(len(X))) if prior is None else prior
-        X, values = torch.cat([torch.stack([x for x, _ in self.rows]), CANDIDATES]), self.rows
-        with torch.no_grad():
-            K, m, n = kernel(X).to_dense(), prior(X), len(self.rows)
-        C = K[:n, :n] + noise * torch.eye(n, dtype=torch.float64)
-        for subset in subsets:
-            known = [i for i in subset if values[i][1] is not None]
-            y = torch.tensor([float(values[i][1]) for i in known], dtype=torch.float64) - m[known]
-            A, k = C[known][:, known], K[n:, known]
-            mean = m[n:] + k @ torch.linalg.solve(A, y)
-            every, k = C[subset][:, subset], K[n:, subset]
-            variance = K.diagonal()[n:] - (k * torch.linalg.solve(every, k.mT).mT).sum(dim=-1)
-            gain = 0.5 * torch.linalg.slogdet(every / noise).logabsdet
-            evidence = -0.5 * (
-                y @ torch.linalg.solve(A, y) + torch.linalg.slogdet(2 * torch.pi * A).logabsdet
-            )
-            yield mean, variance.sqrt(), gain, evidence
+    def dense(self, spec):
+        """The model of all rows and the candidates, written out."""
+        return Candidate.at(torch.cat([*(x[None] for x, _ in self.rows), CANDIDATES]), *spec)
 
     def close(self, got, expected):
         expected = torch.as_tensor(expected, dtype=torch.float64).reshape(got.shape)
@@ -150,22 +133,30 @@ class Session:
         gains, inflations = models.information_gain(), models.pending_information_gain()
         evidences = models.log_marginal_likelihood(without)
         known = {}
-        for part in models.parts if self.finite else []:
-            stds = part.model.std_of_known().reshape(-1, len(CANDIDATES))
-            known |= dict(zip(part.positions, stds, strict=True))
-        every = range(len(self.rows))
-        subsets = [[i for i in every if i not in left_out] for left_out in ((), pending, without)]
+        if self.finite:
+            for part in models.parts:
+                stds = part.model.std_of_known().reshape(-1, len(CANDIDATES))
+                known |= dict(zip(part.positions, stds, strict=True))
+        n, every = len(self.rows), range(len(self.rows))
+        told, left = ([i for i in every if i not in out] for out in (pending, without))
         for i, spec in enumerate(self.specs):
-            told, of_known, left = self.dense(spec, *subsets)
-            self.close(mean[i], told[0])
-            self.close(std[i], told[1])
-            self.close(gains[i], told[2])
-            self.close(inflations[i], told[2] - of_known[2])
+            dense = self.dense(spec)
+
+            def mean_of(rows, dense=dense):
+                rows = [row for row in rows if self.rows[row][1] is not None]
+                y = [float(self.rows[row][1]) for row in rows]
+                return dense.mean(rows, y)[n:], dense.log_evidence(rows, y)
+
+            self.close(mean[i], mean_of(every)[0])
+            self.close(std[i], dense.std(list(every))[n:])
+            self.close(gains[i], dense.gain(list(every)))
+            self.close(inflations[i], dense.gain(list(every)) - dense.gain(told))
             if self.finite:
-                self.close(known[i], of_known[1])
+                self.close(known[i], dense.std(told)[n:])
             else:
-                self.close(models.means(i, Z), told[0])
-            self.close(evidences[i], left[3])
+                self.close(models.means(i, Z), mean_of(every)[0])
+            self.close(evidences[i], mean_of(left)[1])
             got = models.moments_without(i, without, index if self.finite else Z[index])
-            for a, b in zip(got, (left[0][index], left[1][index], left[2]), strict=True):
+            expected = mean_of(left)[0][index], dense.std(left)[n:][index], dense.gain(left)
+            for a, b in zip(got, expected, strict=True):
                 self.close(a, b)

@@ -3,7 +3,6 @@
 import warnings
 from copy import deepcopy
 
-import pytest
 import torch
 from gpytorch.kernels import MaternKernel, RBFKernel
 
@@ -65,31 +64,24 @@ def check(mean, std, formula, noises, jitter, X, Y, Z):
 
 
 @pairwise(name=KERNELS, dtype=[torch.float32, torch.float64], duplicates=[False, True])
-def test_points_one_by_one_are_never_nan(name, dtype, duplicates):
+def test_points_one_by_one_and_in_blocks_are_never_nan(name, dtype, duplicates):
     kernel, formula = KERNELS[name]
     kernel, noises, X, Y, Z = sweep(kernel, dtype, duplicates)
-    model = KernelGP(kernel, noises, dtype=dtype)
+    model, blocks = (KernelGP(kernel, noises, dtype=dtype) for _ in range(2))
     finite = FinitePosterior(kernel, torch.cat([Z, X]), noises)
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
         for i in range(N):
             model.add(X[i : i + 1], Y[i : i + 1])
             finite.add_candidate(len(Z) + i, float(Y[i]))
-    jitters = [one.factor.jitter[:, :N] for one in (model, finite)]
-    check(*model.mean_and_std(Z), formula, noises, jitters[0], X, Y, Z)
-    among = slice(0, len(Z))
-    check(finite.mean[:, among], finite.std[:, among], formula, noises, jitters[1], X, Y, Z)
+        for block in torch.arange(N).split(40):
+            blocks.add(X[block], Y[block])
+    among, jitters = slice(0, len(Z)), []
+    for one in (model, blocks, finite):
+        moments = (
+            one.mean_and_std(Z) if one is not finite else (one.mean[:, among], one.std[:, among])
+        )
+        jitters.append(one.factor.jitter[:, :N])
+        check(*moments, formula, noises, jitters[-1], X, Y, Z)
     named = [one for one in raised if one.category is JitterWarning]
     assert len(named) == sum(dtype == torch.float32 and bool(jitter.any()) for jitter in jitters)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize(("kernel", "formula"), KERNELS.values(), ids=KERNELS)
-def test_points_in_blocks_are_never_nan(kernel, formula, dtype):
-    kernel, noises, X, Y, Z = sweep(kernel, dtype, True)
-    model = KernelGP(kernel, noises, dtype=dtype)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", JitterWarning)
-        for block in torch.arange(N).split(40):
-            model.add(X[block], Y[block])
-    check(*model.mean_and_std(Z), formula, noises, model.factor.jitter[:, :N], X, Y, Z)

@@ -1,7 +1,5 @@
 """The pictures of candidate models hold the numbers of the strategy."""
 
-from dataclasses import replace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -10,10 +8,8 @@ from gpytorch.kernels import RBFKernel
 from matplotlib.colors import same_color
 
 import botorch_ext as bx
-from botorch_ext.models import CandidateModels
 from botorch_ext.plotting import PALETTE, plot_model_bands, plot_models
-from botorch_ext.strategies import HyperparameterElimination
-from tests.plotting.reading import CLOSE, bands, legend
+from tests.plotting.reading import bands, beside, legend, lines, near, words
 
 LINE = bx.FiniteSet(torch.linspace(5.0, 2.0, 70, dtype=torch.float64).unsqueeze(-1))
 PLANE = bx.Box([[2.0, -7.0], [5.0, -6.2]])
@@ -25,7 +21,7 @@ def f(X):
 
 def models(num=4):
     scales = torch.linspace(0.2, 3.0, num).tolist()
-    return CandidateModels.lengthscales(RBFKernel(), scales, noise_variance=0.01)
+    return bx.CandidateModels.lengthscales(RBFKernel(), scales, noise_variance=0.01)
 
 
 def told(strategy, num=15, value=f):
@@ -44,55 +40,40 @@ def elimination(domain=LINE, num=4, noise_std=0.05, **options):
 
 
 def marks(ax, marker="o"):
-    """The points of the marks of each line that has some."""
-    lines = [line for line in ax.lines if line.get_marker() == marker]
-    return [line.get_xydata() for line in lines if len(line.get_xydata())]
+    """The points of all marks of a kind."""
+    points = [line.get_xydata() for line in ax.lines if line.get_marker() == marker]
+    return np.concatenate(points) if points else np.zeros((0, 2))
 
 
-def beside(ax):
-    """The words to the right of the rows."""
-    return [label.get_text() for label in ax.child_axes[0].get_yticklabels()]
+def in_order(points):
+    return sorted(map(tuple, np.array(list(points), dtype=float).tolist()))
 
 
-def test_a_row_shows_the_share_of_the_bound_at_every_test():
+def shares(strategy):
+    """Each test with the share of its bound."""
+    return [(test, min(abs(test.error) / test.bound, 1.0)) for test in strategy.tests]
+
+
+def test_a_row_shows_the_share_of_the_bound_at_every_test_and_how_it_ended():
     strategy = told(elimination())
+    assert strategy.rejected and len(strategy.alive) > 0
     ax = plot_models(strategy)
-    assert [label.get_text() for label in ax.get_yticklabels()] == strategy.names
-    shown = {round(points[0, 1]): points for points in marks(ax)}
-    tested = {test.model for test in strategy.tests}
-    assert set(shown) == tested
-    assert len(tested) > 1
-    for id in tested:
-        own = [test for test in strategy.tests if test.model == id]
-        heights = (id + 0.36 - shown[id][:, 1]) / 0.72
-        shares = [min(abs(test.error) / test.bound, 1.0) for test in own]
-        np.testing.assert_allclose(shown[id][:, 0], [test.t for test in own])
-        np.testing.assert_allclose(heights, shares, **CLOSE)
+    assert words(ax.get_yticklabels()) == strategy.names
+    expected = [(test.t, test.model + 0.36 - 0.72 * share) for test, share in shares(strategy)]
+    near(in_order(marks(ax)), in_order(expected))
     assert ax.get_xlabel() == "observations (the first 2 initial)"
-
-
-def test_a_cross_ends_the_line_of_a_rejected_model_at_its_bound():
-    strategy = told(elimination())
-    assert strategy.rejected
-    assert len(strategy.alive) > 0
-    ax = plot_models(strategy)
-    crosses = {round(point[1] + 0.36): point for (point,) in marks(ax, "X")}
-    assert {id: int(point[0]) for id, point in crosses.items()} == strategy.rejected
-    for id, point in crosses.items():
-        assert point[1] == pytest.approx(id - 0.36)
-    ends = {}
-    for line in ax.lines:
-        if line.get_drawstyle() == "steps-post":
-            ends[round(line.get_ydata()[0])] = line.get_xdata()[-1], line.get_color()
-    for id, words in enumerate(beside(ax)):
+    # A cross ends the line of a rejected model at its bound.
+    near(in_order(marks(ax, "X")), in_order((t, i - 0.36) for i, t in strategy.rejected.items()))
+    steps = [line for line in ax.lines if line.get_drawstyle() == "steps-post"]
+    ends = {round(line.get_ydata()[0]): (line.get_xdata()[-1], line.get_color()) for line in steps}
+    for id, beside_it in enumerate(beside(ax)):
         num = sum(test.model == id for test in strategy.tests)
         played = f"{num} play" if num == 1 else f"{num} plays"
         if id in strategy.rejected:
             assert ends[id] == (strategy.rejected[id], PALETTE[1])
-            assert words == f"{played}, rejected at {strategy.rejected[id]}"
+            assert beside_it == f"{played}, rejected at {strategy.rejected[id]}"
         else:
-            assert ends[id] == (strategy.plays[-1].t, PALETTE[0])
-            assert words == played
+            assert (ends[id], beside_it) == ((strategy.plays[-1].t, PALETTE[0]), played)
 
 
 @pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.AllModelsRejectedWarning")
@@ -101,12 +82,12 @@ def test_the_last_model_is_marked_where_it_is_refuted():
     told(strategy, value=lambda x: 50.0 + len(strategy.history.values) ** 2)
     (last,) = strategy.alive
     ax = plot_models(strategy)
-    black = [
-        line for line in ax.lines if line.get_marker() == "X" and line.get_color() == PALETTE[6]
-    ]
-    assert black[0].get_xydata().tolist() == [
-        [strategy.all_rejected_at, pytest.approx(last - 0.36)]
-    ]
+    black, *_ = (
+        line.get_xydata()
+        for line in ax.lines
+        if line.get_marker() == "X" and line.get_color() == PALETTE[6]
+    )
+    near(black, [(strategy.all_rejected_at, last - 0.36)])
     assert beside(ax)[last].endswith(f"refuted at {strategy.all_rejected_at}")
 
 
@@ -118,41 +99,21 @@ def test_without_tests_the_marks_are_the_plays():
         bx.algorithms.a_gp_ucb(LINE, models(), **common),
         bx.algorithms.lb_gp_ucb(LINE, models(), noise_std=0.1, num_initial=2),
     ):
-        told(strategy)
-        ax = plot_models(strategy)
-        points = np.concatenate(marks(ax))
-        expected = sorted((play.t, play.model) for play in strategy.plays)
-        assert sorted(map(tuple, points.tolist())) == expected
-        crosses = {int(y): int(x) for ((x, y),) in marks(ax, "X")}
+        ax = plot_models(told(strategy))
+        near(in_order(marks(ax)), in_order((play.t, play.model) for play in strategy.plays))
+        crosses = {int(y): int(x) for x, y in marks(ax, "X")}
         assert crosses == strategy.rejected
 
 
-class _TwoSides(HyperparameterElimination):
-    """Every test once more, for the lower bounds, with half the error."""
-
-    @property
-    def tests(self):
-        own = super().tests
-        return own + [replace(test, side="pessimistic", error=test.error / 2) for test in own]
-
-
 def test_two_sides_run_up_and_down():
-    strategy = told(_TwoSides(LINE, models(), 2.0, noise_std=0.1, num_initial=2))
-    ax = plot_models(strategy)
-    tests = HyperparameterElimination.tests.fget(strategy)
+    options = {"noise_std": 0.05, "width": 1.0, "radius": 0.1, "num_initial": 2}
+    strategy = told(bx.algorithms.he_stable_opt(LINE, models(), **options))
+    assert {test.side for test in strategy.tests} == {"optimistic", "pessimistic"}
     expected = []
-    for test in tests:
-        share = abs(test.error) / test.bound
-        expected.append((test.t, test.model - 0.4 * min(share, 1.0)))
-        expected.append((test.t, test.model + 0.2 * share))
-    points = np.concatenate(marks(ax))
-    np.testing.assert_allclose(sorted(map(tuple, points.tolist())), sorted(expected), **CLOSE)
-
-
-def assert_band(shown, across, lower, upper):
-    np.testing.assert_allclose(shown[0], across)
-    np.testing.assert_allclose(shown[1], lower, **CLOSE)
-    np.testing.assert_allclose(shown[2], upper, **CLOSE)
+    for test, share in shares(strategy):
+        up = test.side == "pessimistic"
+        expected.append((test.t, test.model + (0.4 * share if up else -0.4 * share)))
+    near(in_order(marks(plot_models(strategy))), in_order(expected))
 
 
 def test_bands_of_the_models_alive_on_a_finite_set():
@@ -160,44 +121,34 @@ def test_bands_of_the_models_alive_on_a_finite_set():
     assert strategy.rejected
     ax = plot_model_bands(strategy, truth=f)
     points = LINE.points.flip(0)  # in order
-    means, half_widths = (values.numpy() for values in strategy.bands(points))
-    across = points[:, 0].numpy()
+    means, half_widths = strategy.bands(points)
     evidence = [strategy.report()["models"][id]["log_marginal_likelihood"] for id in strategy.alive]
     order = np.argsort(evidence)[::-1]
-    shown = bands(ax)
-    assert len(shown) == len(strategy.alive)
-    for position, band in zip(order, shown, strict=True):
-        lower, upper = (means[position] + sign * half_widths[position] for sign in (-1, 1))
-        assert_band(band, across, lower, upper)
+    for position, band in zip(order, bands(ax), strict=True):
+        mean, half = means[position], half_widths[position]
+        near(band, torch.stack([points[:, 0], mean - half, mean + half]))
+        id = strategy.alive[position]
+        line = lines(ax)[strategy.names[id]]
+        near(line.get_ydata(), mean)
+        assert same_color(line.get_color(), PALETTE[id])
     labels = [strategy.names[strategy.alive[position]] for position in order]
     assert legend(ax) == [*labels, "true function", "evaluations"]
-    by_label = {line.get_label(): line for line in ax.lines}
-    np.testing.assert_allclose(by_label["true function"].get_ydata(), f(points).numpy())
-    for position in order:
-        id = strategy.alive[position]
-        line = by_label[strategy.names[id]]
-        np.testing.assert_allclose(line.get_ydata(), means[position], **CLOSE)
-        assert same_color(line.get_color(), PALETTE[id])
-    told_points = [
-        (float(strategy.history.trials[id].x), value)
-        for id, value in strategy.history.values.items()
-    ]
-    assert sorted(map(tuple, by_label["evaluations"].get_xydata())) == sorted(told_points)
+    near(lines(ax)["true function"].get_ydata(), f(points))
+    trials, values = strategy.history.trials, strategy.history.values
+    evaluated = [(float(trials[id].x), value) for id, value in values.items()]
+    assert in_order(lines(ax)["evaluations"].get_xydata()) == in_order(evaluated)
 
 
 def test_bands_along_a_line_through_a_box_with_initial_data():
     X = PLANE.sample(3, seed=0)
     strategy = elimination(PLANE, initial=(X, f(X)))
     ax = plot_model_bands(strategy, dim=1, slice_at=[3.5, -6.5], num_points=30)
-    across = np.linspace(-7.0, -6.2, 30)
-    grid = torch.from_numpy(np.column_stack([np.full(30, 3.5), across]))
-    means, half_widths = (values.numpy() for values in strategy.bands(grid))
-    assert len(bands(ax)) == 4
-    expected = {round(float(value), 9) for value in (means - half_widths)[:, 0]}
-    assert {round(float(band[1][0]), 9) for band in bands(ax)} == expected
+    grid = np.column_stack([np.full(30, 3.5), np.linspace(-7.0, -6.2, 30)])
+    means, half_widths = strategy.bands(torch.from_numpy(grid))
+    lowest = [band[1] for band in bands(ax)]
+    near(in_order(lowest), in_order(means - half_widths))
     assert ax.get_xlabel() == "x[1]  (x[0] = 3.5)"
-    (line,) = (line for line in ax.lines if line.get_marker() == "o")
-    np.testing.assert_allclose(line.get_xydata(), np.column_stack([X[:, 1], f(X)]))
+    near(marks(ax), np.column_stack([X[:, 1], f(X)]))
 
 
 def test_many_models_share_an_envelope():
@@ -206,17 +157,15 @@ def test_many_models_share_an_envelope():
     ax = plot_model_bands(strategy, num_shown=3)
     envelope, *own = bands(ax)
     points = LINE.points.flip(0)
-    means, half_widths = (values.numpy() for values in strategy.bands(points))
-    lower, upper = (means - half_widths).min(axis=0), (means + half_widths).max(axis=0)
-    assert_band(envelope, points[:, 0].numpy(), lower, upper)
+    means, half = strategy.bands(points)
+    near(envelope, torch.stack([points[:, 0], (means - half).amin(0), (means + half).amax(0)]))
     assert len(own) == 3
-    models = strategy.report()["models"]
-    models.sort(key=lambda model: -model["log_marginal_likelihood"])
-    best = [model["name"] for model in models[:3]]
+    likeliest = sorted(
+        strategy.report()["models"], key=lambda model: -model["log_marginal_likelihood"]
+    )
+    best = [model["name"] for model in likeliest[:3]]
     assert legend(ax) == ["all bands of 12 models", *best, "evaluations"]
-    looks = {
-        (line.get_color(), line.get_linestyle()) for line in ax.lines if line.get_label() in best
-    }
+    looks = {(lines(ax)[name].get_color(), lines(ax)[name].get_linestyle()) for name in best}
     assert len(looks) == 3
 
 
@@ -231,26 +180,3 @@ def test_panels_share_a_figure_without_overlap():
     boxes = [ax.get_tightbbox() for ax in axes.flat]
     for i, box in enumerate(boxes):
         assert not any(box.overlaps(other) for other in boxes[i + 1 :])
-
-
-def test_what_cannot_be_drawn_is_refused():
-    other, fresh = bx.strategies.RandomSearch(LINE), elimination()
-    for plot in (plot_models, plot_model_bands):
-        with pytest.raises(
-            ValueError, match="strategy must be one that plays confidence bounds, got a Random"
-        ):
-            plot(other)
-    with pytest.raises(ValueError, match="strategy must have been told something it asked"):
-        plot_models(fresh)
-    with pytest.raises(ValueError, match="dim must be at least 0 and below 1, got 1"):
-        plot_model_bands(fresh, dim=1)
-    with pytest.raises(ValueError, match="num_shown must be"):
-        plot_model_bands(fresh, num_shown=0)
-    with pytest.raises(ValueError, match="slice_at must be given in 2 dimensions"):
-        plot_model_bands(elimination(PLANE))
-    plane = elimination(bx.FiniteSet(PLANE.sample(9, seed=0)))
-    with pytest.raises(
-        ValueError, match="a finite set must have one coordinate to be drawn, got 2"
-    ):
-        plot_model_bands(plane)
-    assert not plt.get_fignums()

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 import botorch_ext as bx
-from botorch_ext.aligned import aligned
 from botorch_ext.predictions import ExpectedGain, Importance, Predictions, Recommendation
 
 SPACE = bx.Space(
@@ -12,66 +11,43 @@ SPACE = bx.Space(
 )
 
 
-def predictions(num=2, domain=SPACE, contexts=None):
-    x = torch.tensor([[61.5, 1.0], [20.0, 0.0]], dtype=torch.float64).repeat(num // 2 + 1, 1)[:num]
-    y = torch.linspace(7.25, 1 / 3, num, dtype=torch.float64) if num > 1 else torch.tensor([7.25])
+def predictions(num, domain=SPACE, contexts=None):
+    x = torch.tensor([61.5, 1.0], dtype=torch.float64).repeat(num, 1)
+    y = torch.full((num,), 1 / 3, dtype=torch.float64)
     quantiles = torch.stack([y - 1, y + 1], dim=-1)
     return Predictions(x, contexts, y, y / 2, (0.05, 0.95), quantiles, 2 * quantiles, domain)
 
 
-def test_predictions_are_printed_as_their_table():
-    pandas = pytest.importorskip("pandas")
-    found = predictions()
-    table = found.to_pandas().rename(columns={"temperature": "temperature [°C]"})
-    cells = [[f"{c:.6g}" if isinstance(c, float) else c for c in row] for row in table.to_numpy()]
-    assert isinstance(table, pandas.DataFrame)
-    assert repr(found).split("\n  ") == [
-        "Predictions at 2 points",
-        *aligned([list(table.columns), *cells]),
-    ]
-    assert "0.333333" in repr(found) and "tensor" not in repr(found)
+def rows(shown):
+    return [line.split() for line in repr(shown).splitlines()]
 
 
-def test_long_tables_are_cut_and_columns_without_names_are_numbered():
-    shown = repr(predictions(13, bx.Box([(0.0, 99.0), (0.0, 2.0)]), torch.ones(13, 1))).split("\n")
-    assert shown[1].split()[:5] == ["x0", "x1", "context0", "mean", "std"]
-    assert len(shown) == 13 and shown[-1] == "  ... and 3 more"
+def test_predictions_are_printed_with_names_and_units():
+    pytest.importorskip("pandas")
+    title, head, row, *_ = rows(predictions(2))
+    assert title == ["Predictions", "at", "2", "points"]
+    assert head[:6] == ["temperature", "[°C]", "solvent", "mean", "std", "5"]
+    assert row[:4] == ["61.5", "dmso", "0.333333", "0.166667"]
+    # Long tables are cut, and columns without names are numbered.
+    long = rows(predictions(13, bx.Box([(0.0, 99.0), (0.0, 2.0)]), torch.ones(13, 1)))
+    assert long[1][:5] == ["x0", "x1", "context0", "mean", "std"]
+    assert len(long) == 13 and long[-1] == ["...", "and", "3", "more"]
 
 
-def test_a_recommendation_says_how_sure_it_is():
-    prediction = predictions(1)
-    found = Recommendation(prediction.x[0], None, prediction, 0.5544, 0.20095, False)
-    assert repr(found).split("\n  ") == [
-        "Recommendation of a point that was not evaluated",
-        *repr(prediction).split("\n  ")[1:],
-        "probability that no evaluated point is better: 0.554",
-        "expected shortfall from the best evaluated point: 0.201",
-    ]
-
-
-def test_a_gain_names_its_points():
-    x = predictions().x
-    gain = ExpectedGain(0.53903, 1.188, 0.5665, x, None, SPACE)
-    assert gain.params == [SPACE.params(row) for row in x]
-    assert repr(gain).split("\n  ") == [
-        "ExpectedGain of 2 points",
-        "gain of the best value: 0.539",
-        "probability of a better point: 0.567",
-        "standard deviation of the noise: 1.19",
-        "temperature [°C]  solvent",
-        "            61.5     dmso",
-        "              20    water",
-    ]
-
-
-def test_importance_begins_with_the_most_important():
-    found = Importance(("a", "long"), torch.tensor([0.25, 0.5]), torch.tensor([0.375, 0.75]), 17.31)
-    assert repr(found).split("\n  ") == [
-        "Importance of 2 parameters",
-        "parameter  first_order  total",
-        "     long          0.5   0.75",
-        "        a         0.25  0.375",
-        "standard deviation of the posterior mean over the space: 17.3",
-    ]
-    alone = Importance(("a",), torch.ones(1), torch.ones(1), 17.31)
-    assert repr(alone).startswith("Importance of 1 parameter\n")
+def test_recommendations_gains_and_importance_say_their_numbers():
+    one = predictions(1)
+    found = rows(Recommendation(one.x[0], None, one, 0.5544, 0.20095, False))
+    assert [line[-1] for line in found[-2:]] == ["0.554", "0.201"]
+    gain = ExpectedGain(0.53903, 1.188, 0.5665, predictions(2).x, None, SPACE)
+    assert gain.params == [{"temperature": 61.5, "solvent": "dmso"}] * 2
+    _, *said, head, first, second = rows(gain)
+    assert [line[-1] for line in said] == ["0.539", "0.567", "1.19"]
+    assert (head[0], first, second) == ("temperature", ["61.5", "dmso"], ["61.5", "dmso"])
+    # The most important parameter comes first, and no share below 0 is shown.
+    shares = torch.tensor([-0.005, 0.5]), torch.tensor([0.375, 0.75])
+    _, _, *shown, last = rows(Importance(("a", "long"), *shares, 17.31))
+    assert shown == [["long", "0.5", "0.75"], ["a", "0", "0.375"]]
+    assert last[-1] == "17.3"
+    assert repr(Importance(("a",), torch.ones(1), torch.ones(1), 1.0)).startswith(
+        "Importance of 1 parameter\n"
+    )

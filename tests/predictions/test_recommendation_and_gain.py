@@ -1,11 +1,10 @@
 """The recommended point and what the next batch is expected to gain, against formulas and joint
 draws by dense algebra."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
+from scipy.stats import norm
 from torch.testing import assert_close
 
 import botorch_ext as bx
@@ -17,7 +16,7 @@ from botorch_ext.strategies import RandomSearch
 from botorch_ext.testing.sessions import question
 from botorch_ext.testing.states import state
 from tests.helpers import rbf
-from tests.predictions.particles import BOX, dense_parts, height, played, standardised
+from tests.predictions.particles import BOX, dense_parts, height, played
 
 # Joint draws of the library and of the oracle: their standard errors are under .006 standard
 # deviations of what is averaged.
@@ -30,14 +29,6 @@ def _gp(X, Y):
     return GPMixture.of([model])
 
 
-def _phi(z):
-    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-
-
-def _Phi(z):
-    return 0.5 * math.erfc(-z / math.sqrt(2))
-
-
 def test_of_two_points_both_have_a_formula():
     """With D = f(b) - f(a) normal of mean m and deviation s: P(D >= 0) = Phi(m / s), and
     E max(D, 0) = s (phi(m / s) + m / s Phi(m / s))."""
@@ -47,38 +38,29 @@ def test_of_two_points_both_have_a_formula():
     means, cov = (values[0] for values in mixture.joint(torch.stack([a, b])))
     m, s = float(means[1] - means[0]), float((cov[0, 0] + cov[1, 1] - 2 * cov[0, 1]).sqrt())
     gain = gain_of(mixture, a[None], b[None], BOX, seed=0)
-    expected = s * (_phi(m / s) + m / s * _Phi(m / s))
+    expected = s * (norm.pdf(m / s) + m / s * norm.cdf(m / s))
     assert abs(gain.gain - expected) < 0.02 * s
-    assert abs(gain.probability - _Phi(m / s)) < 0.03
+    assert abs(gain.probability - norm.cdf(m / s)) < 0.03
     assert_close(gain.noise_std, 0.2, rtol=1e-9, atol=0)
     found = recommendation(mixture, b, a[None], BOX, seed=0)
-    assert abs(found.probability - _Phi(m / s)) < 0.03
-    assert abs(found.shortfall - s * (_phi(m / s) - m / s * _Phi(-m / s))) < 0.02 * s
+    assert abs(found.probability - norm.cdf(m / s)) < 0.03
+    assert abs(found.shortfall - s * (norm.pdf(m / s) - m / s * norm.cdf(-m / s))) < 0.02 * s
     assert not found.is_evaluated
-
-
-def _restored(outcomes, values):
-    """Standardised values in units, by interpolation in a table of what is done to observations."""
-    steps = torch.cat(
-        [-torch.logspace(9, -6, 40_000).double(), torch.linspace(0, 99, 1000).double()]
-    )
-    y = outcomes.top + outcomes.scale * steps
-    return np.interp(values, standardised(outcomes, y), y)
 
 
 def _dense_draws(strategy, X):
     """Joint draws of f at ``q x d`` points from the mixture of all particles."""
-    rng, outcomes = np.random.default_rng(5), strategy.posterior.outcomes
-    parts = dense_parts(strategy, X)
-    drawn = []
-    for mean, cov, _ in parts:
-        num = _NUM_DRAWS // len(parts)
-        drawn.append(rng.multivariate_normal(mean.numpy(), cov.numpy(), num, tol=1e-6))
-    return _restored(outcomes, np.concatenate(drawn))
+    rng, parts = np.random.default_rng(5), dense_parts(strategy, X)
+    num = _NUM_DRAWS // len(parts)
+    drawn = [
+        rng.multivariate_normal(mean.numpy(), cov.numpy(), num, tol=1e-6) for mean, cov, _ in parts
+    ]
+    restored, _ = strategy.posterior.outcomes.restored(torch.tensor(np.concatenate(drawn)))
+    return restored.numpy()
 
 
 def test_of_the_default_they_are_those_of_joint_draws():
-    strategy = played(bx.algorithms.integrated_ei(BOX, seed=1))
+    strategy = played(by_default())
     told, pending = strategy.evaluated()[0], strategy.history.trials[-1].x
     found, x = strategy.recommended(), strategy.recommend()[0]
     assert_close(found.x, x)
@@ -96,16 +78,17 @@ def test_of_the_default_they_are_those_of_joint_draws():
     assert abs(gain.probability - (gains > 0).mean()) < 0.03
 
 
-@pytest.mark.parametrize(
-    "method", [pytest.param("integrated_ei", marks=pytest.mark.slow), "gp_ucb"]
-)
-def test_the_batch_is_what_would_be_asked_and_is_not_asked(method):
-    def made():
-        if method == "integrated_ei":
-            return played(bx.algorithms.integrated_ei(BOX, seed=1))
-        return played(bx.algorithms.gp_ucb(BOX, rbf(0.8), noise_variance=0.04, width=2.0))
+def by_default():
+    return bx.algorithms.integrated_ei(BOX, seed=1)
 
-    strategy, other = made(), made()
+
+def gp_ucb():
+    return bx.algorithms.gp_ucb(BOX, rbf(0.8), noise_variance=0.04, width=2.0)
+
+
+@pytest.mark.parametrize("make", [by_default, gp_ucb])
+def test_the_batch_is_what_would_be_asked_and_is_not_asked(make):
+    strategy, other = played(make()), played(make())
     before = state(strategy)
     gain, again = strategy.expected_gain(3), strategy.expected_gain(3)
     assert gain.gain == again.gain
@@ -126,13 +109,11 @@ def test_an_evaluated_point_that_stands_out_is_the_best():
 def test_of_many_points_the_most_promising_are_compared(monkeypatch):
     """Those that are left out are far below: the probability is the same but for the draws."""
     X = BOX.sample(30, seed=1)
-    mixture = _gp(X, height(X) / 10)
-    row = X[height(X).argmax()]
+    mixture, row = _gp(X, height(X) / 10), X[height(X).argmax()]
     whole = recommendation(mixture, row, X, BOX, seed=0)
     monkeypatch.setattr("botorch_ext.predictions.recommendation._MOST_COMPARED", 12)
     some = recommendation(mixture, row, X, BOX, seed=0)
-    assert some.is_evaluated
-    assert abs(some.probability - whole.probability) < 0.03
+    assert some.is_evaluated and abs(some.probability - whole.probability) < 0.03
 
 
 def test_nothing_is_gained_where_was_evaluated():
@@ -163,15 +144,10 @@ def test_in_a_context_actions_are_compared_there():
 
 
 def test_what_is_refused():
-    for strategy, error in (
-        (RandomSearch(BOX), NoModelError),
-        (bx.algorithms.integrated_ei(BOX), NoObservationsError),
-        (bx.algorithms.gp_ucb(BOX, rbf(0.8), noise_variance=0.04, width=2.0), NoObservationsError),
-    ):
+    for strategy in (RandomSearch(BOX), by_default(), gp_ucb()):
         for call in (strategy.recommended, strategy.expected_gain):
-            with pytest.raises(error):
+            with pytest.raises((NoModelError, NoObservationsError)):
                 call()
         assert not strategy.events
-    strategy = played(bx.algorithms.gp_ucb(BOX, rbf(0.8), noise_variance=0.04, width=2.0), 3)
     with pytest.raises(ValueError, match="num must be at least 1"):
-        strategy.expected_gain(0)
+        played(gp_ucb(), 3).expected_gain(0)

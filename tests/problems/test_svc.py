@@ -1,3 +1,5 @@
+"""The tuning task: scikit-learn's own numbers, folds, and what it needs."""
+
 import pickle
 import subprocess
 import sys
@@ -15,15 +17,6 @@ from botorch_ext.problems import SVCTuning
 from botorch_ext.problems.real_data import svc
 
 
-def direct(load, x: list[float], num_folds: int, seed: int) -> float:
-    inputs, labels = load(return_X_y=True)
-    classifier = Pipeline(
-        [("scale", StandardScaler()), ("svc", SVC(C=10 ** x[0], gamma=10 ** x[1]))]
-    )
-    folds = StratifiedKFold(n_splits=num_folds, shuffle=True, random_state=seed)
-    return float(np.mean(cross_val_score(classifier, inputs, labels, cv=folds)))
-
-
 @pytest.mark.parametrize(
     ("dataset", "load", "num_folds", "seed", "points"),
     [
@@ -32,15 +25,20 @@ def direct(load, x: list[float], num_folds: int, seed: int) -> float:
         pytest.param("digits", load_digits, 5, 0, [[1.0, -2.0]], marks=pytest.mark.slow),
     ],
 )
-def test_the_value_is_that_of_scikit_learn(dataset, load, num_folds, seed, points) -> None:
+def test_the_value_is_that_of_scikit_learn(dataset, load, num_folds, seed, points):
+    inputs, labels = load(return_X_y=True)
+    folds = StratifiedKFold(n_splits=num_folds, shuffle=True, random_state=seed)
+    expected = []
+    for c, gamma in points:
+        own = Pipeline([("scale", StandardScaler()), ("svc", SVC(C=10**c, gamma=10**gamma))])
+        expected.append(float(np.mean(cross_val_score(own, inputs, labels, cv=folds))))
     task = SVCTuning(dataset, num_folds=num_folds, seed=seed)
-    expected = [direct(load, x, num_folds, seed) for x in points]
     assert task(points).tolist() == pytest.approx(expected, abs=1e-12)
     assert task.evaluate(points[0]) == pytest.approx(expected[0], abs=1e-12)
 
 
 @pytest.mark.slow
-def test_fixed_folds_are_deterministic_and_fold_noise_is_real_and_reproducible() -> None:
+def test_fixed_folds_are_deterministic_and_fold_noise_is_real_and_reproducible():
     fixed, noisy = SVCTuning(), SVCTuning(fold_noise=True)
     # Two settings so close that the classifiers agree: what differs is the folds.
     points = [[1.0, -2.0 + 1e-9 * i] for i in range(12)]
@@ -53,10 +51,9 @@ def test_fixed_folds_are_deterministic_and_fold_noise_is_real_and_reproducible()
 
 
 @pytest.mark.slow
-def test_it_travels_without_its_data_and_loads_them_at_the_first_evaluation() -> None:
+def test_it_travels_without_its_data_and_loads_them_at_the_first_evaluation():
     task = SVCTuning(fold_noise=True)
-    here = task.evaluate([1.0, -2.0])
-    pickled = pickle.dumps(task)
+    here, pickled = task.evaluate([1.0, -2.0]), pickle.dumps(task)
     assert len(pickled) < 2000
     code = (
         f"import pickle, sys; task = pickle.loads({pickled!r})\n"
@@ -67,7 +64,7 @@ def test_it_travels_without_its_data_and_loads_them_at_the_first_evaluation() ->
     assert float(done.stdout) == here
 
 
-def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch) -> None:
+def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     svc._load.cache_clear()
     with pytest.raises(ImportError, match="pip install scikit-learn"):

@@ -1,0 +1,229 @@
+"""The values, norms and gradients of functions against their definitions in plain floats."""
+
+import math
+
+import pytest
+import torch
+from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
+from torch.testing import assert_close
+
+from botorch_ext import problems
+from botorch_ext.domains import Box, FiniteSet
+from tests.helpers import drawn, matern, rbf, tolerance
+
+BOX = Box([[2.0, -7.0], [5.0, -6.2]])
+CONTEXTS = Box([[10.0], [24.0]])
+JOINT = Box([[2.0, -7.0, 10.0], [5.0, -6.2, 24.0]])
+ARMS = FiniteSet(BOX.sample(40, seed=4))
+TASKS = FiniteSet([[0.0], [1.0], [2.0]])
+CLOSE = tolerance(torch.float64)
+WEIGHTS = [1.0, -2.0, 0.5, 3.0, -1.0, 0.1]
+
+
+def of_two_parts(nu=2.5):
+    """RBF over the actions times Matern over the context."""
+    return rbf(0.9, 0.3, active_dims=[0, 1]) * matern(4.0, nu=nu, active_dims=[2])
+
+
+def rbf_value(x, y):
+    return math.exp(-(((x[0] - y[0]) / 0.9) ** 2 + ((x[1] - y[1]) / 0.3) ** 2) / 2)
+
+
+def joint_value(x, y):
+    r = math.sqrt(5) * abs(x[2] - y[2]) / 4.0
+    return rbf_value(x, y) * (1 + r + r * r / 3) * math.exp(-r)
+
+
+def peak(std):
+    height = 0.8 / (std * math.sqrt(2 * math.pi))
+    return lambda x: 0.6 * x[0] + height * math.exp(-((x[0] - 0.2) ** 2) / (2 * std**2))
+
+
+def signal(x):
+    x = x[0] % 1
+    if x < 1 / 4:
+        return math.sin(8 * math.pi * (x - 1 / 8))
+    if x < 1 / 2:
+        return 1.5 * math.sin(8 * math.pi * (x - 1 / 4))
+    if x < 5 / 7:
+        return 1.2 * math.sin(28 / 3 * math.pi * (x - 11 / 28))
+    return 0.8 * math.sin(7 * math.pi * (x - 5 / 7))
+
+
+def two_bumps(x):
+    squares = [sum((a - center) ** 2 for a in x) for center in (0.2, 0.65)]
+    narrow = 1.2 * math.exp(-squares[0] / (2 * 0.05**2))
+    return narrow + math.exp(-squares[1] / (2 * 0.2**2))
+
+
+GROWTH = problems.GrowthFunction(
+    matern(0.9, 0.3, nu=0.5), BOX, 1.5, 2.0, center=[2.6, -6.5], scale=1.4, noise_std=0.1
+)
+
+
+def growth(x):
+    squared = ((x[0] - 2.6) / (1.4 * 0.9)) ** 2 + ((x[1] + 6.5) / (1.4 * 0.3)) ** 2
+    return GROWTH.height * (1 - (1 - math.exp(-squared)) ** 0.75)
+
+
+EXPANSION = problems.RKHSFunction(rbf(0.9, 0.3), BOX.sample(6, seed=1), WEIGHTS, BOX, noise_std=0.3)
+CONTEXTUAL = problems.ContextualRKHSFunction(
+    of_two_parts(), JOINT.sample(6, seed=1), WEIGHTS, BOX, 0.2
+)
+
+
+def expansion(centers, k):
+    pairs = list(zip(WEIGHTS, centers.tolist(), strict=True))
+    return lambda x: sum(weight * k(center, x) for weight, center in pairs)
+
+
+HILLS = problems.HighestHill(seed=3, height=7.0, other_height=1.5)
+
+
+def fourth_hill(x):
+    off = x[0] % 1 - 0.5
+    height = 7.0 if int(x[0]) == 3 else 1.5
+    return height * math.cos(math.pi * off / 0.6) ** 2 if abs(off) < 0.3 else 0.0
+
+
+LINE, TWO, TEN = (Box([[0.0], [end]]) for end in (1.0, 2.0, 10.0))
+SQUARE = Box([[0.0, 0.0], [1.0, 1.0]])
+# Each: the function, its definition, where it is evaluated, and its noise.
+DEFINED = {
+    "narrow peak": (problems.LengthscalePeak(), peak(0.08), LINE, 0.05),
+    "wide peak": (problems.LengthscalePeak(peak_std=0.3), peak(0.3), LINE, 0.05),
+    "signal": (problems.RepeatedSignal(noise_std=0.2), signal, TWO, 0.2),
+    "two peaks": (
+        problems.TwoPeaks(SQUARE),
+        two_bumps,
+        SQUARE,
+        problems.TwoPeaks(SQUARE).noise_std,
+    ),
+    "growth": (GROWTH, growth, Box([[1.0, -9.0], [30.0, -5.0]]), 0.1),
+    "expansion": (EXPANSION, expansion(EXPANSION.centers, rbf_value), BOX, 0.3),
+    "contextual": (CONTEXTUAL, expansion(CONTEXTUAL.joint.centers, joint_value), JOINT, 0.2),
+}
+
+
+@pytest.mark.parametrize("name", DEFINED)
+def test_values_are_the_definition(name):
+    f, definition, box, noise_std = DEFINED[name]
+    X = box.sample(60, seed=2)
+    values = torch.tensor([definition(x) for x in X.tolist()], dtype=torch.float64)
+    assert_close(f(X), values, rtol=1e-9, atol=1e-12)
+    assert_close(f(X[2].tolist()), values[2], **CLOSE)
+    assert f(X[2]).shape == f(X[2].tolist()).shape == ()
+    assert f.noise_std == noise_std
+
+
+def test_the_means_of_hills_are_the_definition_alone_and_together():
+    X = TEN.sample(100, seed=0)
+    expected = torch.tensor([fourth_hill(x) for x in X.tolist()], dtype=torch.float64)
+    assert_close(HILLS.mean(3)(X), expected, **CLOSE)
+    single = [HILLS.mean(position) for position in range(11)]
+    many = type(single[0])(torch.stack([mean.heights for mean in single]))
+    assert_close(many(X), torch.stack([mean(X) for mean in single]), **CLOSE)
+    assert bool((single[10](X) <= 1.5).all())
+    with pytest.raises(ValueError, match="heights"):
+        type(single[0])([1.0, 2.0, 3.0])
+
+
+# --- functions of a known norm --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("f", "centers", "k"),
+    [
+        (EXPANSION, EXPANSION.centers, rbf_value),
+        (CONTEXTUAL, CONTEXTUAL.joint.centers, joint_value),
+    ],
+)
+def test_the_norm_is_its_definition(f, centers, k):
+    pairs = list(zip(WEIGHTS, centers.tolist(), strict=True))
+    squared = sum(a * b * k(x, y) for a, x in pairs for b, y in pairs)
+    assert f.norm == pytest.approx(math.sqrt(squared), rel=1e-9)
+
+
+def test_a_repeated_center_counts_once_with_the_sum_of_its_weights():
+    twice = problems.RKHSFunction(rbf(0.7), [[3.0, -6.5], [3.0, -6.5]], [1.0, 0.5], BOX)
+    assert twice.norm == pytest.approx(1.5, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "kernel", [rbf(0.7, 0.3), matern(0.7, nu=0.5), ScaleKernel(MaternKernel(nu=2.5))]
+)
+@pytest.mark.parametrize("norm", [0.5, 3.0])
+def test_random_functions_have_exactly_the_norm(kernel, norm):
+    f = problems.RKHSFunction.random(BOX, kernel, norm, num_centers=30, seed=4)
+    assert f.norm == pytest.approx(norm, rel=1e-12)
+    K = kernel.double()(f.centers).to_dense().detach()
+    assert float(f.weights @ K @ f.weights) == pytest.approx(norm**2, rel=1e-9)
+    assert bool(BOX.contains(f.centers).all())
+
+
+@pytest.mark.parametrize("contexts", [CONTEXTS, TASKS])
+@pytest.mark.parametrize("domain", [BOX, ARMS])
+def test_a_random_function_of_contexts_has_the_norm_and_centers_of_independent_pairs(
+    domain, contexts
+):
+    f = problems.ContextualRKHSFunction.random(
+        domain, contexts, of_two_parts(), norm=2.0, num_centers=400, seed=3
+    )
+    assert f.norm == pytest.approx(2.0, rel=1e-9)
+    centers = f.joint.centers
+    assert centers.shape == (400, 3)
+    assert bool(domain.contains(centers[:, :2].contiguous()).all())
+    assert bool(contexts.contains(centers[:, 2:].contiguous()).all())
+    # Independent pairs correlate by more than 5 / sqrt(400) with a probability of 6e-7.
+    assert bool((centers.T.corrcoef()[2, :2].abs() < 0.25).all())
+
+
+def test_gradients_agree_with_differences():
+    assert torch.autograd.gradcheck(EXPANSION, (BOX.sample(4, seed=1).requires_grad_(),))
+
+
+def test_a_later_change_of_the_kernel_does_not_reach_the_function():
+    kernel = RBFKernel().double()
+    f = problems.RKHSFunction(kernel, [[3.0, -6.5]], [1.0], BOX)
+    before = f([4.0, -6.4])
+    kernel.lengthscale = 10.0
+    assert float(f([4.0, -6.4])) == float(before)
+    assert kernel.raw_lengthscale.requires_grad
+    assert not before.requires_grad
+
+
+# --- the best value in a context ------------------------------------------------------------------
+
+
+def test_the_best_value_on_a_set_or_among_given_actions_is_that_of_a_loop():
+    f = problems.ContextualRKHSFunction.random(ARMS, CONTEXTS, of_two_parts(), norm=2.0, seed=3)
+    for z in (10.5, 17.0, 23.0):
+        values = [float(f([*x, z])) for x in ARMS.points.tolist()]
+        context = torch.tensor([z], dtype=torch.float64)
+        for given in ([z], context):
+            assert f.optimal_value_at(given) == pytest.approx(max(values), rel=1e-12)
+        assert torch.equal(f.optimizer_at([z]), ARMS.points[values.index(max(values))])
+        some = ARMS.points[[5, 6, 7, 8, 5]]
+        assert f.optimal_value_at(context, some) == pytest.approx(max(values[5:9]), rel=1e-12)
+
+
+class Counted(problems.ContextualFunction):
+    """f(x, z) = -|x - z|^2, and how often it was evaluated."""
+
+    calls = 0
+
+    def _evaluate(self, X):
+        self.calls += 1
+        return -(X[:, :2] - X[:, 2:]).square().sum(dim=-1)
+
+
+def test_the_search_for_a_maximum_is_made_once_for_each_context():
+    f, z = Counted(BOX, 2), drawn(2) * (BOX.upper - BOX.lower) + BOX.lower
+    assert f.optimal_value_at(z.tolist()) == pytest.approx(0.0, abs=1e-9)
+    assert_close(f.optimizer_at(z), z, rtol=0, atol=1e-5)
+    calls = f.calls
+    assert f.optimal_value_at(z) == f.optimal_value_at(z.tolist())
+    assert f.calls == calls
+    assert f.optimal_value_at([6.0, -6.5]) == pytest.approx(-1.0, abs=1e-9)
+    assert f.calls > calls
+    assert f.optimal_value_at([3.0, -6.5], torch.tensor([[3.0, -6.0]]).double()) == -0.25
