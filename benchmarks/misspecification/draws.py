@@ -1,6 +1,6 @@
 """Thompson sampling beside GP-UCB where the model is right, on the functions of this benchmark.
 
-    python -m benchmarks.misspecification.draws
+    python -m benchmarks.misspecification.draws [--smoke]
 
 Writes thompson.md: the cumulative regret of 150 steps on 500 candidates, d = 1 and d = 2, means and
 standard errors over 10 functions, and the ratio to GP-UCB with the same functions and noise.
@@ -8,15 +8,14 @@ standard errors over 10 functions, and the ratio to GP-UCB with the same functio
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
 
 import botorch_ext as bx
+from benchmarks.common.command_line import parse_options
 from benchmarks.common.tables import Row, markdown_table
 from benchmarks.misspecification.runs import NOISE_STD, RKHS_BOUND, generic_problem
 
@@ -48,15 +47,11 @@ def measured(dim: int, horizon: int, num_functions: int) -> list[Row]:
     return rows
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """Runs both experiments and writes the table."""
-    parser = argparse.ArgumentParser(description="Thompson sampling beside GP-UCB.")
-    parser.add_argument("--smoke", action="store_true", help="a few steps")
-    default = Path("benchmarks/results/misspecification/thompson.md")
-    parser.add_argument("--output", type=Path, default=default)
-    args = parser.parse_args()
+    options = parse_options("misspecification", "Thompson sampling beside GP-UCB.", argv)
     torch.set_num_threads(1)
-    horizon, num_functions = (10, 2) if args.smoke else (150, 10)
+    horizon, num_functions = (10, 2) if options.smoke else (150, 10)
     rows = [row for dim in (1, 2) for row in measured(dim, horizon, num_functions)]
     lines = []
     for row in rows:
@@ -70,11 +65,10 @@ def main() -> None:
                 "ms per step": f"{row['ms per step']:.1f}",
             }
         )
-    args.output.parent.mkdir(parents=True, exist_ok=True)
     text = "# Thompson sampling beside GP-UCB\n\n`python -m benchmarks.misspecification.draws`: "
     text += f"{num_functions} functions of RKHS norm {RKHS_BOUND}, "
     text += f"noise {NOISE_STD}, 500 candidates.\n\n"
-    args.output.write_text(text + markdown_table(lines) + "\n")
+    (options.output / "thompson.md").write_text(text + markdown_table(lines) + "\n")
 
 
 if __name__ == "__main__":
