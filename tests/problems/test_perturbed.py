@@ -71,6 +71,10 @@ def test_adversarial_on_a_finite_set_with_a_constant_column():
     m = problems.adversarial(f, EPSILON, radius=0.2)
     expected = [EPSILON * (1 - 2 * 2 ** -((d / 4 / 0.2) ** 2 / 2)) for d in (4.0, 3.0, 0.0)]
     assert_close(m(points), torch.tensor(expected).double(), **CLOSE)
+    assert_close(problems.adversarial(f, EPSILON, 0.2, [6.0, 7.0])(points), m(points), **CLOSE)
+    for center in ([6.0], [[6.0, 7.0]] * 2, "here"):
+        with pytest.raises(ValueError, match="center must"):
+            problems.adversarial(f, EPSILON, 0.2, center)
 
 
 def test_a_table_holds_the_perturbation_of_each_point():

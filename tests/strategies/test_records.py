@@ -139,6 +139,7 @@ def changed(info, path, value):
         ("round", "volume", "opening.volume", "all"),
         ("arrival", "promise", "opening.promise", NAN),
         ("late", "std", "more.plan", []),
+        ("cells", "level", "level", 7),
         ("cells", "info", "opening", GONE),
         ("cells", "info", "cell", GONE),
         ("cells", "info", "cell", -1),

@@ -13,6 +13,7 @@ from torch import Tensor
 from botorch_ext import host
 from botorch_ext.checks import short
 from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.domains.points import PointsLike, as_points
 from botorch_ext.problems.base import Problem, best_of, global_maximum, pointwise
 
 Perturbation = Callable[[Tensor], Tensor]
@@ -191,7 +192,7 @@ def adversarial(
     problem: Problem,
     misspecification: float,
     radius: float = 0.2,
-    center: Tensor | None = None,
+    center: PointsLike | None = None,
 ) -> Perturbation:
     """Make a perturbation that hides the maximiser: -eps there, rising smoothly to +eps elsewhere.
 
@@ -219,13 +220,14 @@ def adversarial(
         center = problem.optimizer
     if center is None:
         raise ValueError("center must be given if the maximiser of problem is unknown, got None")
-    if center.shape != (domain.dim,):
-        raise ValueError(f"center must have shape ({domain.dim},), got {tuple(center.shape)}")
+    points = as_points(center, domain.dim, domain.like, "center")
+    if len(points) != 1:
+        raise ValueError(f"center must be one point, got {len(points)}")
     corners = domain.bounds if isinstance(domain, Box) else domain.points.aminmax(dim=0)
     side = corners[1] - corners[0]
     side = torch.where(side > 0, side, torch.ones_like(side))
     scale = side * (radius * math.sqrt(domain.dim))
-    return _Well(center.detach().clone(), scale, _require_misspecification(misspecification))
+    return _Well(points[0].detach().clone(), scale, _require_misspecification(misspecification))
 
 
 # Dataclasses, not closures, so that a problem can be sent to another process.

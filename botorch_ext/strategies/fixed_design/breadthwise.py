@@ -280,6 +280,11 @@ class BreadthwiseExploration(Strategy):
             own = level, self._design, trial.id + 1
             opening = self._rule.descend(*own, record, self._is_corrected)
             level = opening.level
+        if trial.info["level"] != level.depth:
+            raise ValueError(
+                f"level in the info of trial {trial.id} must be {level.depth}, got "
+                f"{trial.info['level']!r}"
+            )
         cell = whole_number(trial.info["cell"], f"cell in the info of trial {trial.id}")
         row = level.row_of(cell)
         if row is None and not self._is_corrected:
