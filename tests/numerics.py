@@ -40,6 +40,7 @@ SETTINGS: dict[str, tuple[str, dict[str, str]]] = {
             "ATEN_CPU_CAPABILITY": "avx2",
             "OPENBLAS_CORETYPE": "Haswell",
             "OMP_NUM_THREADS": "2",
+            "OMP_WAIT_POLICY": "PASSIVE",  # or the threads of several processes stand in the way
         },
     ),
     "avx512": (
