@@ -49,25 +49,6 @@ def test_gains_in_a_row_double_the_side_and_failures_halve_it(asked, dim):
     assert side_length(values, 3, dim) == pytest.approx(by_the_rule(values, 3, dim))
 
 
-@pytest.mark.parametrize(
-    ("asked", "side"),
-    [
-        ([], 0.8),
-        ([1.0, 2.0, 3.0], 1.6),
-        ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 1.6),  # no longer than that
-        ([1.0, 2.0, 0.0, 3.0, 4.0], 0.8),  # not in a row
-        ([0.0] * 30, 0.0125),
-        ([0.0] * 35, 0.8),  # a new start
-        ([0.50001] * 5, 0.4),  # too little for a gain
-    ],
-)
-def test_sides_by_hand(asked, side):
-    given = [-1.0, 0.5, -3.0]
-    assert side_length([*given, *asked], len(given), dim=20) == pytest.approx(side)
-    assert side_length([0.0] * 30, 1, dim=100) == 0.4  # 25 failures are borne
-    assert side_length([0.0] * 25, 1, dim=100) == 0.8
-
-
 def test_a_region_has_equal_sides_and_ends_with_the_box():
     box = Box(lower=[2.0, 1e-3, -3.0], upper=[6.0, 1e3, -1.0], log=[1])
     center = torch.tensor([5.8, 1.0, -2.0], dtype=torch.float64)
