@@ -237,16 +237,6 @@ def test_a_corner_of_a_box_is_sampled_evenly():
     assert len(box.sample(1000, seed=0).unique(dim=0)) == 1000
 
 
-def test_parts_of_a_mixture_sum_to_one():
-    rows = [[1.0, 1.0, 1.0, 0.0], [-1.0, -1.0, -1.0, 0.0]]
-    box = bx.Box([(0, 1), (0, 1), (0.1, 1), (10, 90)], constraints=(rows, [1.0, -1.0]))
-    X = box.sample(200, seed=0)
-    assert bool(box.contains(X).all())
-    assert_close(X[:, :3].sum(dim=1), torch.ones(200).double(), rtol=0, atol=1e-7)
-    assert float(X[:, 0].std()) > 0.1
-    assert float(X[:, 3].max() - X[:, 3].min()) > 70
-
-
 def test_all_points_of_a_small_space_come_once_before_any_comes_twice():
     rows = ([[1, 1, 1], [-1, -1, -1]], [7, -7])
     box = bx.Box([(0, 30)] * 3, integer=range(3), constraints=rows)

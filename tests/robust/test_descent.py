@@ -144,20 +144,6 @@ def test_worst_cases_are_the_same_on_both_devices(norm):
     assert_close(function(Z), least, **TOL)
 
 
-def test_other_numbers_of_steps_and_offsets():
-    box = Box([[2.0, -3.0], [5.0, -1.0]])
-    balls = BoxBalls(box, torch.tensor([0.5, 0.0], dtype=torch.float64), "l2")
-    hasty = balls.searched(6)
-    assert hasty.offsets is balls.offsets and (hasty.max_iterations, balls.max_iterations) == (
-        6,
-        100,
-    )
-    closer = hasty.searched(30, 400)
-    assert len(closer.offsets) > len(balls.offsets) and closer.max_iterations == 30
-    assert hasty.searched(6, 10).offsets is balls.offsets
-    assert not closer.offsets[:, 1].any()
-
-
 # --- polishing with second derivatives ------------------------------------------------------------
 
 

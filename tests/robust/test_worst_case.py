@@ -158,16 +158,6 @@ def of_cpu(num_models, position, norm):
     return bounds.select([position]), Perturbations(0.25, norm).on(box)
 
 
-@pytest.mark.slow
-def test_extra_centres_are_screened():
-    bounds, box = upper_bounds(2, 2)
-    balls = Perturbations(0.2).on(box)
-    x, position = maximize_worst_case(bounds, balls, 0)
-    value = WorstCase(bounds.select([position]), balls).value(x.unsqueeze(0))
-    y, position = maximize_worst_case(bounds, balls, 1, extra=x.unsqueeze(0))
-    assert WorstCase(bounds.select([position]), balls).value(y.unsqueeze(0)) >= value - 1e-9
-
-
 @pytest.mark.parametrize("norm", ["l2", "linf"])
 def test_lowest_bound_by_a_fine_search(norm):
     bounds, box = upper_bounds(2, 3)
