@@ -121,6 +121,8 @@ def test_regions_are_nested_and_keep_what_survives():
     assert second.members.tolist() == [[3.2, -2.5], [3.7, -2.5]]
     Z = BOX.sample(2000, seed=9)
     assert bool((second.contains(Z) == (first.contains(Z) & (Z[:, 0] >= 3.1))).all())
+    # The maximiser of the lower bound stays, though rounding may put it below the threshold.
+    assert first.restricted(model, 0.0, 0.0, 3.2 + 1e-10, [[3.2, -2.5]]).members[0, 0] == 3.2
 
 
 def test_the_argmax_of_the_lower_bound_survives():

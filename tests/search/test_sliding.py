@@ -1,6 +1,5 @@
 """Sliding ascent against constrained maxima that are known."""
 
-
 import pytest
 import torch
 
