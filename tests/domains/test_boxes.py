@@ -116,6 +116,7 @@ def test_listed_points_and_corners_are_those_of_the_definition(given_box):
     corners = {tuple(given_box.settled(x)) for x in itertools.product(*ends) if given_box.has(x)}
     found = sorted(box.corners.unique(dim=0).tolist())
     assert found == [pytest.approx(x, rel=1e-12) for x in sorted(map(list, corners))]
+    assert box.is_filled == (not given_box.constraints and all(c.values is None for c in columns))
     sizes = [len(c.values) if c.values is not None else 10**9 for c in columns]
     if math.prod(sizes) > 4096:
         assert box.listed is None
@@ -123,6 +124,10 @@ def test_listed_points_and_corners_are_those_of_the_definition(given_box):
     grid = itertools.product(*(c.values for c in columns))
     expected = sorted({tuple(given_box.settled(x)) for x in grid if given_box.has(x)})
     assert box.listed is not None and [tuple(x) for x in box.listed.tolist()] == expected
+
+
+def test_with_many_columns_there_are_two_corners():
+    assert {dim: len(bx.Box([(0, 1)] * dim).corners) for dim in (1, 8, 9)} == {1: 2, 8: 256, 9: 2}
 
 
 @given(boxes)
@@ -228,6 +233,7 @@ def test_float32_rounding_never_carries_a_sample_past_a_face():
 def test_a_corner_of_a_box_is_sampled_evenly():
     # Six shares of at most .25 in all: one in three millions of the cube.
     box = bx.Box([[0.0] * 6, [1.0] * 6], constraints=([[1.0] * 6], [0.25]))
+    assert not box.is_filled
     X = torch.cat([box.sample(256, seed) for seed in range(8)])
     assert bool(box.contains(X).all())
     # Uniform on a simplex with 7 parts: each has mean 1/7 and standard deviation .124; a walk of

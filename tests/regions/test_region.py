@@ -114,7 +114,9 @@ def test_the_tolerance_covers_the_rounding_of_a_boundary_point(unit):
 
 
 def test_regions_are_nested_and_keep_what_survives():
-    first = Region(BOX, (known(ball(0.8)),), members=[CENTER, [3.7, -2.5], [3.0, -1.8]])
+    members = torch.tensor([CENTER, [3.7, -2.5], [3.0, -1.8]], dtype=torch.float64)
+    first = Region(BOX, (known(ball(0.8)),), members)
+    members += 1  # those of the region are its own
     model, threshold = KernelGP(kernel(), NOISE, mean=lambda X: X[..., 0]), 3.1
     second = first.restricted(model, 0.0, 0.0, threshold, [[3.2, -2.5], [2.9, -2.5]])
     assert len(first.constraints) == 1 and len(first.members) == 3
