@@ -272,6 +272,7 @@ def test_what_can_be_read_of_a_space():
         (lambda: bx.Choice({"a": [1, 2], "b": [1]}), "descriptors of 'b'"),
         (lambda: bx.Choice({"a": [1], "b": [math.nan]}), "descriptors of 'b'"),
         (lambda: bx.Choice({"a": [1, 3], "b": [0, 3], "c": [1, 3]}), "descriptors of 'c'"),
+        (lambda: bx.Choice({"a": [1, 3], "b": [1, 3]}), "descriptors of 'b'"),
         (lambda: bx.Choice(["a", "b"], [[1]]), "descriptors"),
     ],
 )
