@@ -36,11 +36,7 @@ SETTINGS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "two-threads": (
         "avx2",
-        {
-            "ATEN_CPU_CAPABILITY": "avx2",
-            "OPENBLAS_CORETYPE": "Haswell",
-            "OMP_NUM_THREADS": "2",
-        },
+        {"ATEN_CPU_CAPABILITY": "avx2", "OPENBLAS_CORETYPE": "Haswell", "OMP_NUM_THREADS": "2"},
     ),
     "avx512": (
         "avx512f",

@@ -279,11 +279,7 @@ def test_extreme_points_are_those_of_brute_force(seed):
     sums = X @ X.new_tensor(row)
     bound = float(sums.quantile(0.3))
     box = bx.Box(
-        bounds,
-        integer=[0],
-        steps={1: step},
-        categories={2: codes},
-        constraints=([row], [bound]),
+        bounds, integer=[0], steps={1: step}, categories={2: codes}, constraints=([row], [bound])
     )
     direction = torch.tensor([draw.uniform(-1, 1) for _ in range(3)]).double()
     found = box._linear.extreme_point(box._scales, direction)

@@ -125,11 +125,7 @@ def net(x: Numbers, sides: list[float], C: float, xi: float) -> float:
 WIDTHS = {
     "constant": lambda x: (widths.Constant(x.B), x.B, 0.0),
     "self normalized": lambda x: (widths.SelfNormalized(*x.known), self_normalized(x), 0.0),
-    "chowdhury": lambda x: (
-        widths.ChowdhuryGopalan(*x.known),
-        chowdhury(x, x.gain, x.noise),
-        0.0,
-    ),
+    "chowdhury": lambda x: (widths.ChowdhuryGopalan(*x.known), chowdhury(x, x.gain, x.noise), 0.0),
     "chowdhury, printed": lambda x: (
         widths.ChowdhuryGopalan(*x.known, printed=True),
         chowdhury(x, x.gain, x.sigma),
@@ -170,10 +166,7 @@ WIDTHS = {
         fixed_design(x, x.N * math.pi**2 * x.t**2 / 3),
         0.0,
     ),
-    "continuous": lambda x: (
-        widths.FixedDesignContinuous(*x.known, x.R),
-        *continuous(x, 1.0, 1.0),
-    ),
+    "continuous": lambda x: (widths.FixedDesignContinuous(*x.known, x.R), *continuous(x, 1.0, 1.0)),
     "continuous, options": lambda x: (
         widths.FixedDesignContinuous(*x.known, x.R, 1.7, max_kernel=0.4),
         *continuous(x, 1.7, 0.4),

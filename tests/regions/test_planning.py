@@ -227,12 +227,7 @@ def unit(X):
 MODELS = {
     "closed form": lambda: (model_with(9), kernel(), data(9)[0], lambda X: X),
     "autograd": lambda: (model_with(9, "periodic"), kernel("periodic"), data(9)[0], lambda X: X),
-    "transformed": lambda: (
-        KernelGP.from_botorch(transformed()),
-        kernel(),
-        unit(data(9)[0]),
-        unit,
-    ),
+    "transformed": lambda: (KernelGP.from_botorch(transformed()), kernel(), unit(data(9)[0]), unit),
     "BoTorch": lambda: (transformed("matern"), kernel("matern"), unit(data(9)[0]), unit),
 }
 

@@ -51,8 +51,7 @@ def test_own_bounds_by_loops():
 
 
 @pytest.mark.parametrize(
-    ("dim", "num_models", "norm"),
-    [(1, 1, "l2"), (2, 1, "linf"), (2, 2, "l2")],
+    ("dim", "num_models", "norm"), [(1, 1, "l2"), (2, 1, "linf"), (2, 2, "l2")]
 )
 def test_at_least_as_good_as_a_fine_search(dim, num_models, norm):
     seed = dim

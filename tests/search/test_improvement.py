@@ -9,11 +9,7 @@ from botorch_ext import Box
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.kernel_functions.smoothed_matern import SmoothedMatern
 from botorch_ext.models import KernelGP
-from botorch_ext.search.improvement import (
-    ImprovementOnSet,
-    IntegratedImprovement,
-    log_improvement,
-)
+from botorch_ext.search.improvement import ImprovementOnSet, IntegratedImprovement, log_improvement
 
 PLACES = [-1e6, -12345.0, -1001.0, -300.0, -31.0, -29.9, -8.0, -1.001, -0.999, 0.0, 0.7, 3.0, 10.0]
 
