@@ -62,6 +62,9 @@ class Scene:
     def candidates(self) -> bx.CandidateModels:
         return bx.CandidateModels([self.kernel, rbf(0.5)], LAMBDA)
 
+    def lengthscales(self) -> bx.CandidateModels:
+        return bx.CandidateModels.lengthscales(rbf(1.0), [1.0, 0.5], LAMBDA)
+
     def fresh(self) -> bx.Strategy:
         return bx.OptimisticStrategy(self.grid, self.model(), 2.0, seed=1)
 
@@ -90,8 +93,7 @@ class Scene:
         if method in OF_MODELS:
             return {**given, "models": self.candidates()}
         if method in OF_LENGTHSCALES:
-            models = bx.CandidateModels.lengthscales(rbf(1.0), [1.0, 0.5], LAMBDA)
-            return {**given, "models": models}
+            return {**given, "models": self.lengthscales()}
         if method == "thompson_sampling":
             return {"domain": domain, "kernel": self.kernel, **RIDGE}
         kernel = rbf(0.9, 0.5, 0.7) if method == "cgp_ucb" else self.kernel
