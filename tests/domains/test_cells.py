@@ -29,7 +29,7 @@ def split(lower, upper, scales):
 
 
 @pytest.mark.parametrize(("bounds", "scales"), BOXES)
-def test_cells_are_what_splitting_gives(bounds, scales) -> None:
+def test_cells_are_what_splitting_gives(bounds, scales):
     tree = CellTree(Box(bounds), scales)
     cells = [tuple(bounds)]
     for level in range(9):
@@ -45,7 +45,7 @@ def test_cells_are_what_splitting_gives(bounds, scales) -> None:
 
 
 @pytest.mark.parametrize(("bounds", "scales"), BOXES)
-def test_inner_and_outer_balls_are_those_of_all_levels(bounds, scales) -> None:
+def test_inner_and_outer_balls_are_those_of_all_levels(bounds, scales):
     tree = CellTree(Box(bounds), scales)
     d = sum(scale < math.inf for scale in scales)
     assert tree.rho == pytest.approx(2 ** (-1 / d))
@@ -57,7 +57,7 @@ def test_inner_and_outer_balls_are_those_of_all_levels(bounds, scales) -> None:
     assert tree.inner == pytest.approx(inner)
 
 
-def test_deep_codes_keep_their_place() -> None:
+def test_deep_codes_keep_their_place():
     tree = CellTree(Box([[1.0, -2.0], [2.0, 1.0]]))
     codes, x = torch.zeros(1, dtype=torch.long), torch.tensor([1.3, 0.77], dtype=torch.float64)
     for level in range(1, 60):
@@ -67,7 +67,7 @@ def test_deep_codes_keep_their_place() -> None:
     assert_close(tree.centers(59, codes)[0], x, rtol=0, atol=1e-8)
 
 
-def test_cells_that_are_none_are_refused() -> None:
+def test_cells_that_are_none_are_refused():
     box = Box([[1.0, -2.0], [2.0, 1.0]])
     for scales in ([1.0], [1.0, 0.0], [1.0, -1.0], [math.inf, math.inf]):
         with pytest.raises(ValueError, match="lengthscales must"):

@@ -89,65 +89,34 @@ def test_probes_are_contexts_of_the_space():
 
 
 EYE = torch.eye(7).double()
+PARTS = ActionContextKernel(TaskKernel(EYE), ScaleKernel(IndexKernel(3)), [1], [0])
+MIXED = RBFKernel(active_dims=(0, 2)) * TaskKernel(EYE, active_dims=(1,))
+NAMED = RBFKernel(active_dims=(0, 1))
 # Kernels for two columns of actions; what follows are the size of the contexts, and the tasks.
-KERNELS = {
-    "all columns": (RBFKernel(ard_num_dims=5), 3, ()),
-    "scaled": (ScaleKernel(MaternKernel(ard_num_dims=3)), 1, ()),
-    "groups": (AdditiveKernel(RBFKernel(), [(0, 2), (1, 3)], 4), 2, ()),
-    "named columns": (RBFKernel(active_dims=(0, 1)) * RBFKernel(active_dims=(3, 2)), 2, ()),
-    "some columns named": (RBFKernel(active_dims=(0, 4)) + LinearKernel(), None, ()),
-    "named and counted": (RBFKernel(active_dims=(2,)) + RBFKernel(ard_num_dims=6), 4, ()),
-    "task column": (
-        RBFKernel(active_dims=(0, 1)) * TaskKernel(EYE, active_dims=(2,)), 1, ((0, 7),)
-    ),
-    "learned task column": (
-        RBFKernel(active_dims=(0, 1)) * ScaleKernel(IndexKernel(5, active_dims=(3,))),
-        2,
-        ((1, 5),),
-    ),
-    "a task in some column": (RBFKernel() * TaskKernel(EYE, active_dims=(3,)), None, ((1, 7),)),
-    "fewer tasks": (
-        TaskKernel(EYE[:4, :4], active_dims=(2,)) + IndexKernel(6, active_dims=(2,)), 1, ((0, 4),)
-    ),
-    "a task among actions": (
-        TaskKernel(EYE, active_dims=(1,)) * RBFKernel(active_dims=(2, 3)), 2, ()
-    ),
-    "rest": (ActionContextKernel(RBFKernel(), MaternKernel(), 2), None, ()),
-    "columns of the rest": (
-        ActionContextKernel(RBFKernel(), MaternKernel(active_dims=(1, 3)), 2), 4, ()
-    ),
-    "listed columns": (ActionContextKernel(RBFKernel(), MaternKernel(), (1, 0), (5, 3)), 4, ()),
-    "tasks": (ActionContextKernel(RBFKernel(), TaskKernel(EYE), 2), 1, ((0, 7),)),
-    "tasks and numbers": (
-        ScaleKernel(
-            ActionContextKernel(
-                RBFKernel(),
-                RBFKernel(active_dims=(0, 2)) * TaskKernel(EYE, active_dims=(1,)),
-                2,
-                combination="sum",
-            )
-        ),
-        3,
-        ((1, 7),),
-    ),
-    "within columns": (
-        ScaleKernel(
-            ActionContextKernel(
-                RBFKernel(),
-                ActionContextKernel(TaskKernel(EYE), ScaleKernel(IndexKernel(3)), [1], [0]),
-                2,
-                [4, 3],
-            )
-        ),
-        3,
-        ((1, 7), (2, 3)),
-    ),
-}  # fmt: skip
+KERNELS = [
+    (RBFKernel(ard_num_dims=5), 3, ()),
+    (ScaleKernel(MaternKernel(ard_num_dims=3)), 1, ()),
+    (AdditiveKernel(RBFKernel(), [(0, 2), (1, 3)], 4), 2, ()),
+    (NAMED * RBFKernel(active_dims=(3, 2)), 2, ()),
+    (RBFKernel(active_dims=(0, 4)) + LinearKernel(), None, ()),
+    (RBFKernel(active_dims=(2,)) + RBFKernel(ard_num_dims=6), 4, ()),
+    (NAMED * TaskKernel(EYE, active_dims=(2,)), 1, ((0, 7),)),
+    (NAMED * ScaleKernel(IndexKernel(5, active_dims=(3,))), 2, ((1, 5),)),
+    (RBFKernel() * TaskKernel(EYE, active_dims=(3,)), None, ((1, 7),)),  # in some column
+    # Of two numbers of tasks the fewer.
+    (TaskKernel(EYE[:4, :4], active_dims=(2,)) + IndexKernel(6, active_dims=(2,)), 1, ((0, 4),)),
+    (TaskKernel(EYE, active_dims=(1,)) * RBFKernel(active_dims=(2, 3)), 2, ()),  # among actions
+    (ActionContextKernel(RBFKernel(), MaternKernel(), 2), None, ()),
+    (ActionContextKernel(RBFKernel(), MaternKernel(active_dims=(1, 3)), 2), 4, ()),
+    (ActionContextKernel(RBFKernel(), MaternKernel(), (1, 0), (5, 3)), 4, ()),
+    (ActionContextKernel(RBFKernel(), TaskKernel(EYE), 2), 1, ((0, 7),)),
+    (ScaleKernel(ActionContextKernel(RBFKernel(), MIXED, 2, combination="sum")), 3, ((1, 7),)),
+    (ScaleKernel(ActionContextKernel(RBFKernel(), PARTS, 2, [4, 3])), 3, ((1, 7), (2, 3))),
+]
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_kernels_tell_their_contexts(name):
-    kernel, dim, tasks = KERNELS[name]
+@pytest.mark.parametrize(("kernel", "dim", "tasks"), KERNELS)
+def test_kernels_tell_their_contexts(kernel, dim, tasks):
     space = context_space_of(kernel, 2)
     assert (space.domain, space.dim, space.tasks) == (None, dim, tasks)
 
