@@ -10,7 +10,7 @@ from botorch.models.transforms import Normalize, Standardize
 from gpytorch.kernels import LinearKernel, PeriodicKernel
 from torch.testing import assert_close
 
-from benchmarks.common.pretend_cuda import PretendCUDA, counting, following_memory
+from benchmarks.common.pretend_cuda import PretendCUDA, following_memory
 from botorch_ext import Box, FiniteSet, KernelGP, Region, plan
 from botorch_ext.exceptions import JitterWarning
 from botorch_ext.regions import planning
@@ -114,17 +114,6 @@ def test_every_point_of_a_set_is_a_maximiser(kind, num_data, num_pending, dtype)
     assert_close(batch.gains.double(), 0.5 * (1 + std.square() / NOISE).log(), **tolerance(dtype))
     assert batch.information_gain == pytest.approx(gain, rel=10 * tolerance(dtype)["rtol"])
     assert model.num_observations == num_data  # the model stays as it is
-
-
-def test_observations_and_the_prior_mean_play_no_part():
-    domain, (X, y) = finite(), data()
-    plain, other = KernelGP(kernel(), NOISE), KernelGP(kernel(), NOISE, mean=lambda Z: Z.sum(-1))
-    plain.add(X, y)
-    other.add(X, -3 * y)
-    for where in (domain, box()):
-        one, two = plan(where, plain, 10, seed=4), plan(where, other, 10, seed=4)
-        assert torch.equal(one.X, two.X)
-        assert torch.equal(one.std, two.std)
 
 
 def test_ties_are_random_and_seeded():
@@ -333,20 +322,6 @@ def test_a_population_of_the_caller_is_screened():
     assert one.std[0] >= dense_std(kernel(), data(4)[0], points).max()
 
 
-@pytest.mark.parametrize("kind", ["matern"])
-def test_gradients_in_closed_form_climb_like_those_of_autograd(kind):
-    # So few points are screened that what is gained is gained by climbing.
-    points, batches = box().sample(3, seed=1), []
-    for closed in (True, False):
-        model = model_with(6, kind)
-        assert model.kernel_function.has_closed_form_gradient
-        model.kernel_function.has_closed_form_gradient = closed
-        batches.append(plan(box(), model, 5, population=points))
-    assert_close(batches[0].X, batches[1].X, **TOL)
-    screened = dense_std(kernel(kind), data(6)[0], points).max()
-    assert batches[0].std[0] > screened + 0.03
-
-
 def test_a_box_and_a_region_without_constraints_are_the_same():
     model = model_with(4)
     assert torch.equal(plan(box(), model, 6, seed=1).X, plan(Region(box()), model, 6, seed=1).X)
@@ -381,27 +356,6 @@ def test_a_batch_on_devices(device):
     assert_close(
         batch.std.cpu(), excess_over_picks(kernel(), data(9)[0], here, here.X[:0])[1], **TOL
     )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("constrained", [False, True])
-def test_the_device_gets_the_points_of_the_cpu_and_waits_only_for_steps(constrained):
-    batches = []
-    for device in ("cpu", "cuda"):
-        with PretendCUDA():
-            region, model = on(device)
-            region = region if constrained else Region(region.box)
-            points = box().sample(400, seed=1).to(device)
-            points = points[region.meets(points)]
-            with counting() as tally:
-                batch = planning.plan_in_region(region, model, 8, points)
-            batches.append((batch.X.cpu(), batch.std.cpu()))
-    assert not tally.nondeterministic
-    assert_close(*batches, rtol=0, atol=1e-6)
-    # The starts go to the host and the ends come back. In between every step of all climbers takes
-    # two waits each way; one more each way is for the constraints.
-    steps = planning._NUM_STEPS * (6 if constrained else 4)
-    assert tally.num_stops <= 8 * (2 + steps)
 
 
 def test_what_cannot_be_planned_with_is_refused_by_name():

@@ -65,21 +65,6 @@ def test_no_ascent_of_a_concave_quadratic_ends_on_a_slope(dim, num):
     assert_close(values, best, rtol=0, atol=1e-9)
 
 
-def test_together_each_start_climbs_its_own_function():
-    centres = starts(6, 3, seed=1)
-    scale = 1 + torch.arange(6, dtype=torch.float64)
-
-    def own(X):
-        residual = centres - X
-        return -(scale * residual.square().sum(dim=-1)), 2 * scale[:, None] * residual
-
-    first = starts(6, 3, seed=2)
-    first[2] = centres[2]  # it ends at once
-    X, values = batched_lbfgsb(own, first, 1e-14, together=True)
-    assert_close(X, centres, rtol=0, atol=1e-7)
-    assert_close(values, own(X)[0], rtol=0, atol=0)
-
-
 def test_starts_do_not_influence_each_other():
     f = with_gradient(rosenbrock)
     U = starts(6, 2, seed=3)

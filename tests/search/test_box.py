@@ -8,7 +8,7 @@ from gpytorch.kernels import LinearKernel
 from torch.testing import assert_close
 
 from botorch_ext import Box, KernelGP
-from botorch_ext.search.box import ConfidenceBound, _peaks, maximize_bound, maximize_on_box
+from botorch_ext.search.box import ConfidenceBound, maximize_bound, maximize_on_box
 from botorch_ext.search.objectives import FunctionObjective, evaluate, lowest_for_others
 from botorch_ext.search.screening import (
     near_points,
@@ -140,22 +140,6 @@ def test_the_highest_of_a_thousand_hills_that_differ_in_a_coordinate_each(seed):
     expected = tops.gather(1, heights.argmax(dim=1, keepdim=True)).squeeze(1)
     assert_close(box.to_unit(x), expected, rtol=0, atol=0.01)
     assert_close(value, hills(x[None])[0])
-
-
-def test_coordinates_that_do_not_matter_have_no_peaks():
-    """The function depends on one coordinate; along the others it varies by rounding alone."""
-    box = Box([[2.0] * 6, [5.0] * 6])
-
-    def hills(X):
-        U = box.to_unit(X)
-        return (12 * U[..., 0]).cos() + 1e-14 * (97 * U[..., 1:]).sin().sum(dim=-1)
-
-    centers = box.from_unit(torch.full((2, 6), 0.5, dtype=torch.float64))
-    least = torch.tensor(1e-9, dtype=torch.float64)
-    peaks = box.to_unit(_peaks(FunctionObjective(hills), box, centers, least))
-    # The cosine is highest at 0; at 2 pi / 12 = .52 is a point next to the center; 1 is an end.
-    assert (peaks[:, 1:] == 0.5).all()
-    assert peaks[:, 0].unique().tolist() == [0.0, 1.0]
 
 
 def test_a_brief_search_climbs_to_the_top_of_many_dimensions():

@@ -127,16 +127,9 @@ def test_noisy_improvement_is_that_of_dense_algebra(places):
     assert_close(own.value(Z.detach()), value)
 
 
-def test_gradients_are_those_of_the_values():
-    """By autograd, and where the improvement is hopeless by central differences of fourth order."""
+def test_gradients_are_those_of_the_values_where_all_is_hopeless():
+    """By central differences of fourth order."""
     own = improvement_of(model_of(), drawn(4))
-    Z = SQUARE.sample(20, 5).requires_grad_()
-    value = own.value(Z)
-    (expected,) = torch.autograd.grad(value.sum(), Z)
-    seen = value.detach() > -15
-    assert seen.sum() > 10
-    gradient = own.value_and_gradient(Z.detach())[1]
-    assert_close(gradient[seen], expected[seen], rtol=1e-8, atol=1e-8)
     Z, h = ROWS + 1e-3, 1e-5
     value, gradient = own.value_and_gradient(Z)
     assert value.min() < -100
