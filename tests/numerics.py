@@ -13,40 +13,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 #: For each setting the flag that the processor must have, and the environment variables. MKL obeys
 #: MKL_CBWR on processors of all makes, and MKL_ENABLE_INSTRUCTIONS on those of Intel alone.
 SETTINGS: dict[str, tuple[str, dict[str, str]]] = {
-    "plain": (
-        "sse4_2",
-        {
-            "ATEN_CPU_CAPABILITY": "default",
-            "MKL_CBWR": "COMPATIBLE",
-            "OPENBLAS_CORETYPE": "Nehalem",
-            "OMP_NUM_THREADS": "1",
-        },
-    ),
-    "avx2": (
-        "avx2",
-        {
-            "ATEN_CPU_CAPABILITY": "avx2",
-            "MKL_CBWR": "AVX2",
-            "OPENBLAS_CORETYPE": "Haswell",
-            "OMP_NUM_THREADS": "1",
-        },
-    ),
-    "two-threads": (
-        "avx2",
-        {"ATEN_CPU_CAPABILITY": "avx2", "OPENBLAS_CORETYPE": "Haswell", "OMP_NUM_THREADS": "2"},
-    ),
-    "avx512": (
-        "avx512f",
-        {
-            "ATEN_CPU_CAPABILITY": "avx512",
-            "MKL_CBWR": "AVX512",
-            "OPENBLAS_CORETYPE": "SkylakeX",
-            "OMP_NUM_THREADS": "1",
-        },
-    ),
+    name: (flag, {"ATEN_CPU_CAPABILITY": torch, "OPENBLAS_CORETYPE": core, **more})
+    for name, flag, torch, core, more in (
+        ("plain", "sse4_2", "default", "Nehalem", {"MKL_CBWR": "COMPATIBLE", **ONE_THREAD}),
+        ("avx2", "avx2", "avx2", "Haswell", {"MKL_CBWR": "AVX2", **ONE_THREAD}),
+        ("two-threads", "avx2", "avx2", "Haswell", {"OMP_NUM_THREADS": "2"}),
+        ("avx512", "avx512f", "avx512", "SkylakeX", ONE_THREAD),
+    )
 }
 
 
