@@ -107,23 +107,6 @@ def test_extra_points_are_screened():
     assert found > 1 - 1e-6
 
 
-def test_the_highest_of_forty_hills_that_are_nearly_equal():
-    # Two starts find it in 2 of 12, the budget of an ask in 11.
-    box = Box([[2.0, -3.0], [5.0, 7.0]])
-    found = 0
-    for seed in range(6):
-        tops, heights = drawn(40, 2, seed=seed), drawn(40, seed=seed + 50, low=1.0, high=1.02)
-
-        def hills(X, tops=tops, heights=heights):
-            squares = (box.to_unit(X)[:, None] - tops).square().sum(dim=-1)
-            return torch.logsumexp(200 * heights * (-squares / 0.0032).exp(), dim=-1) / 200
-
-        x = maximize_bound(FunctionObjective(hills), box, seed, tops[:0], num_observations=400)
-        highest = hills(box.from_unit(tops)).max()
-        found += bool(hills(x[None])[0] >= highest - 1e-4)
-    assert found >= 5
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_the_highest_of_a_thousand_hills_that_differ_in_a_coordinate_each(seed):
     """A sum of functions of one coordinate with three hills each: the highest end of 40 climbs is

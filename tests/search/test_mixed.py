@@ -111,20 +111,6 @@ def test_linear_functions_are_maximised_as_by_linear_programming(name):
     assert float(value) == pytest.approx(-found.fun, abs=2e-6)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_nearest_point_of_a_simplex(seed):
-    # Of shares that sum to one the nearest to c is max(c - t, 0) with a t that makes it sum to one.
-    box = bx.Box([(0, 1)] * 5, constraints=([[1.0] * 5, [-1.0] * 5], [1.0, -1.0]))
-    c = drawn(5, seed=seed)
-    low, high = c.min() - 1, c.max()
-    for _ in range(100):
-        t = (low + high) / 2
-        low, high = (t, high) if (c - t).clamp_min(0).sum() > 1 else (low, t)
-    distance = FunctionObjective(lambda X: -(X - c).square().sum(-1))
-    x, _ = maximize_on_box(distance, box, seed, 512, 6)
-    assert torch.allclose(x, (c - t).clamp_min(0), atol=1e-5)
-
-
 @pytest.mark.parametrize("start", range(3))
 def test_another_branch_is_entered_and_climbed(start):
     # Where nothing was screened but one branch, which is lower in the middle of the others.
