@@ -130,30 +130,15 @@ def test_ties_are_random_and_seeded():
     assert len({rows_of(plan(twins, model, 1, seed=seed))[0] for seed in range(60)}) == 6
 
 
-def test_more_points_than_the_set_has():
-    domain, k = grid(), kernel()
-    batch = plan(domain, KernelGP(k, NOISE), 80, seed=0)
-    excess, std = excess_over_picks(k, domain.points[:0], batch, domain.points)
-    assert excess <= 1e-7
-    assert_close(batch.std, std, **TOL)
-    assert len(set(rows_of(batch))) == 35
-
-
 def test_duplicates_at_tiny_noise():
     # After 12 different points every further one is a repetition whose variance is nearly zero.
     noise, k = 1e-10, kernel("matern")
     points = box().sample(12, seed=2).repeat(3, 1)
-    batch = plan(FiniteSet(points), KernelGP(k, noise), 30, seed=0)
-    seen = points[:0]
-    for i, x in enumerate(batch.X):
-        scores = dense_std(k, seen, torch.cat([x[None], points]), noise)
-        # The variance is known to about eps / noise^(1/2), its root to less.
-        assert scores.max() - scores[0] <= 2e-5
-        assert bool(torch.isfinite(batch.std[i]))
-        seen = torch.cat([seen, x[None]])
-    rows = [row % 12 for row in rows_of(batch)]
-    assert sorted(rows[:12]) == list(range(12))
-    assert bool((batch.std[12:] <= 2e-5).all())
+    batch = plan(FiniteSet(points), KernelGP(k, noise), 40, seed=0)
+    # The variance is known to about eps / noise^(1/2), its root to less.
+    assert excess_over_picks(k, points[:0], batch, points, noise)[0] <= 2e-5
+    assert sorted(row % 12 for row in rows_of(batch)[:12]) == list(range(12))
+    assert bool((batch.std >= 0).all()) and bool((batch.std[12:] <= 2e-5).all())
     assert batch.information_gain == pytest.approx(gain_of(k, points[:0], batch.X, noise), rel=1e-4)
 
 

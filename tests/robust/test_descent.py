@@ -119,28 +119,6 @@ def test_what_is_no_number_stays_at_its_start(search):
 # --- polishing with second derivatives ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("d", [1, 2, 4])
-def test_as_low_as_descents_in_a_fraction_of_the_steps(norm, d):
-    low, high = limits(60, d)
-    g = torch.Generator().manual_seed(d)
-    X = torch.randn(60, d, generator=g, dtype=torch.float64)
-    U = CutBall(low, high, norm).nearest(0.5 * torch.randn(60, d, generator=g, dtype=torch.float64))
-
-    def waves(X, U):
-        return torch.sin((X + U) @ torch.arange(1.0, d + 1, dtype=X.dtype)) + (X + U).cos().sum(-1)
-
-    near = searching(descend, 12, norm, waves)(
-        X, U, low, high, torch.ones(60).double(), U[:, 0] < 9
-    )[0]
-    start = X, near, low, high, torch.ones(60, dtype=torch.float64), U[:, 0] < 9
-    expected = searching(descend, 400, norm, waves)(*start)[1]
-    got = searching(polish, 8, norm, waves)(*start)[1]
-    # A few end in another valley.
-    assert ((got - expected).abs() < 1e-9).double().mean() >= 0.85
-    assert got.mean() <= expected.mean() + 0.01
-
-
 @pytest.mark.parametrize(("search", "steps"), [(descend, 60), (polish, 20)])
 @pytest.mark.parametrize("norm", NORMS)
 def test_a_linear_a_flat_and_a_quadratic_function(norm, search, steps):

@@ -81,15 +81,6 @@ def test_the_constrained_maximum_is_reached(case):
     assert bool((values >= hill(torch.tensor(starts, dtype=torch.float64))).all())
 
 
-def test_a_start_stays_where_nothing_is_feasible():
-    start = [[3.0, -2.0]]
-    ends, values = climb(
-        [lambda X: torch.where((X == X.new_tensor(start)).all(dim=-1), 0.0, -1.0).to(X)], start
-    )
-    assert ends.tolist() == start
-    assert values.tolist() == hill(torch.tensor(start).double()).tolist()
-
-
 def test_a_climb_does_not_end_where_whole_steps_would_leave():
     # All whole steps leave a disc much smaller than the scale: without parts of them it is .94.
     def small(X):
