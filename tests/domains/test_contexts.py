@@ -24,18 +24,26 @@ def test_joint_rows_are_actions_then_the_context():
     assert with_context(X, None) is X
 
 
-@pytest.mark.parametrize(
-    ("space", "context"),
-    [
-        (BOX, [1.5, 5.0]),
-        (FiniteSet([[0.0], [2.0]]), 2.0),
-        (FiniteSet([[0.0], [2.0]]), [2]),
-        (2, torch.tensor([1e6, -3.0], dtype=torch.float64)),
-        (TASKS, [0.5, 6, -2.0]),
-        (ContextSpace(), [1.0, 2.0, 3.0]),
-        (ContextSpace(tasks=((0, 10**12),)), 10**12 - 1),  # which are not counted through
-    ],
-)
+POINTS = FiniteSet([[0.0], [2.0]])
+ANY = ContextSpace()
+MANY = ContextSpace(tasks=((0, 10**12),))  # which are not counted through
+GOOD = [
+    *((BOX, [1.5, 5.0]), (POINTS, 2.0), (POINTS, [2]), (2, torch.tensor([1e6, -3.0]).double())),
+    *((TASKS, [0.5, 6, -2.0]), (ANY, [1.0, 2.0, 3.0]), (MANY, 10**12 - 1)),
+]
+BAD = [
+    *(
+        (BOX, [1.5]),
+        (BOX, torch.ones(1, 2).double()),
+        (BOX, [1.5, 5.1]),
+        (BOX, [1.5, float("nan")]),
+    ),
+    *((BOX, torch.tensor([1.5, 5.0])), (POINTS, 1), (2, [1.0, 2.0, 3.0]), (ANY, []), (2, "ab")),
+    *((TASKS, [0.5, task, -2.0]) for task in (7, -1, 1.5)),
+]
+
+
+@pytest.mark.parametrize(("space", "context"), GOOD)
 def test_a_context_becomes_a_tensor_of_its_own(space, context):
     checked = as_context_space(space).checked(context, LIKE)
     assert checked.dtype == torch.float64
@@ -44,23 +52,7 @@ def test_a_context_becomes_a_tensor_of_its_own(space, context):
         assert checked.data_ptr() != context.data_ptr()
 
 
-@pytest.mark.parametrize(
-    ("space", "context"),
-    [
-        (BOX, [1.5]),
-        (BOX, torch.ones(1, 2).double()),
-        (BOX, [1.5, 5.1]),
-        (BOX, [1.5, float("nan")]),
-        (BOX, torch.tensor([1.5, 5.0])),
-        (FiniteSet([[0.0], [2.0]]), 1),
-        (2, [1.0, 2.0, 3.0]),
-        (ContextSpace(), []),
-        (TASKS, [0.5, 7, -2.0]),
-        (TASKS, [0.5, -1, -2.0]),
-        (TASKS, [0.5, 1.5, -2.0]),
-        (2, "ab"),
-    ],
-)
+@pytest.mark.parametrize(("space", "context"), BAD)
 def test_bad_contexts_are_refused(space, context):
     with pytest.raises(ValueError, match="context must"):
         as_context_space(space).checked(context, LIKE)
@@ -121,16 +113,16 @@ def test_kernels_tell_their_contexts(kernel, dim, tasks):
     assert (space.domain, space.dim, space.tasks) == (None, dim, tasks)
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        RBFKernel(ard_num_dims=2),
-        TaskKernel(EYE),
-        RBFKernel(ard_num_dims=3) * RBFKernel(ard_num_dims=4),
-        RBFKernel(ard_num_dims=3) * RBFKernel(active_dims=(3,)),
-        ActionContextKernel(RBFKernel(), RBFKernel(active_dims=(2,)), 2, [2, 3]),
-    ],
-)
+NO_JOINT_COLUMNS = [
+    RBFKernel(ard_num_dims=2),
+    TaskKernel(EYE),
+    RBFKernel(ard_num_dims=3) * RBFKernel(ard_num_dims=4),
+    RBFKernel(ard_num_dims=3) * RBFKernel(active_dims=(3,)),
+    ActionContextKernel(RBFKernel(), RBFKernel(active_dims=(2,)), 2, [2, 3]),
+]
+
+
+@pytest.mark.parametrize("kernel", NO_JOINT_COLUMNS)
 def test_kernels_that_are_on_no_joint_columns_are_refused(kernel):
     with pytest.raises(ValueError, match="kernel must have"):
         context_space_of(kernel, 2)

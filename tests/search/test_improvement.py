@@ -96,10 +96,11 @@ def test_draws_have_the_moments_of_the_posterior():
     assert_close(shifts.mT @ shifts, covariance, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("places", [ROWS, ROWS[:3] + 0.01, ROWS[:0]])
+@pytest.mark.parametrize("places", [None, ROWS, ROWS[:3] + 0.01, ROWS[:0]])
 def test_noisy_improvement_is_that_of_dense_algebra(places):
     model, normals = model_of(), drawn(4)
     own = improvement_of(model, normals, places)
+    places = ROWS if places is None else places
     Z = SQUARE.sample(20, 5).requires_grad_()
     kernel, normal = model.kernel_function, torch.distributions.Normal(0.0, 1.0)
     K = kernel(ROWS, ROWS) + NUGGET * torch.eye(8)
@@ -178,12 +179,3 @@ def test_what_an_observation_teaches_is_the_knowledge_gradient(num_places):
         assert float(value[i].exp()) == pytest.approx(float(taught), abs=1e-6)
     new = SQUARE.sample(16, 3)
     assert (ImprovementOnSet(other, pending, places, inputs).value(new) >= other.value(new)).all()
-
-
-def test_without_places_all_rows_are_improved_on():
-    model = model_of()
-    inputs = Inputs.of(SQUARE, None, X)
-    normals = torch.randn(3, 2, 8, 4, generator=torch.Generator().manual_seed(3)).double()
-    at = SQUARE.sample(20, 5)
-    of_all = IntegratedImprovement(model, PENDING, None, normals, inputs)
-    assert_close(of_all.value(at), improvement_of(model, normals).value(at))
