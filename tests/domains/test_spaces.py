@@ -284,15 +284,20 @@ def test_what_counts_must_be_there_and_what_does_not_may_be_anything():
             FOREST.point(values | more)
 
 
+NO_CONDITIONS = [
+    ({"deep": ("model", ["forest"])}, "'deep'"),
+    ({"depth": ("made", ["forest"])}, "'made'"),
+    *(
+        ({"depth": pair}, "condition of depth")
+        for pair in (("model", ["forrest"]), ("share", [0.5]))
+    ),
+    ({"depth": ("model", "forest")}, "condition of depth"),
+    ({"model": ("booster", ["dart"]), "booster": ("model", ["linear"])}, "conditions"),
+]
+
+
 def test_impossible_conditions_are_refused():
-    for conditions, named in (
-        ({"deep": ("model", ["forest"])}, "'deep'"),
-        ({"depth": ("made", ["forest"])}, "'made'"),
-        ({"depth": ("model", ["forrest"])}, "condition of depth"),
-        ({"depth": ("share", [0.5])}, "condition of depth"),
-        ({"depth": ("model", "forest")}, "condition of depth"),
-        ({"model": ("booster", ["dart"]), "booster": ("model", ["linear"])}, "conditions"),
-    ):
+    for conditions, named in NO_CONDITIONS:
         with pytest.raises(ValueError, match=named):
             bx.Space(TREE, conditions=conditions)
     always = {"rate": ("model", ["linear"]), "share": ("alone", ["here"])}
