@@ -62,18 +62,6 @@ def test_no_point_of_a_grid_is_above_the_maximum(kind, device, seed):
     assert value >= evaluate(bound, near).max() - 1e-9
 
 
-def test_no_point_of_a_grid_is_above_the_best_of_many_hills():
-    # Dozens of hills of about one height: a few starts from the highest points miss the best.
-    box = Box([[2.0, -3.0, 0.5], [5.0, -2.5, 2.5]])
-    k = matern(*(0.2 * (box.upper - box.lower)).tolist())
-    model, X = KernelGP(k, noise_variance=0.01), box.sample(40, 60)
-    Y = 0.5 * torch.sin(40 * box.to_unit(X).sum(dim=-1) + 60)
-    model.add(X, Y)
-    bound = ConfidenceBound(model, 2.0)
-    x = maximize_bound(bound, box, 60, X[Y.topk(5).indices], num_observations=40)
-    assert bound.value(x.unsqueeze(0)) >= evaluate(bound, grid_of(box, 31)).max()
-
-
 def test_maxima_on_corners_are_found_exactly():
     x, value = maximize_on_box(FunctionObjective(lambda X: X.sum(dim=-1)), BOX, seed=0)
     assert_close(x, BOX.upper)
@@ -105,6 +93,23 @@ def test_extra_points_are_screened():
     _, found = maximize_on_box(needle, BOX, seed=0, num_raw=64, extra=PEAK[None] + 5e-4)
     assert missed < 0.01
     assert found > 1 - 1e-6
+
+
+def test_the_highest_of_forty_hills_that_are_nearly_equal():
+    # Two starts find it in 2 of 12, the budget of an ask in 11.
+    box = Box([[2.0, -3.0], [5.0, 7.0]])
+    found = 0
+    for seed in range(6):
+        tops, heights = drawn(40, 2, seed=seed), drawn(40, seed=seed + 50, low=1.0, high=1.02)
+
+        def hills(X, tops=tops, heights=heights):
+            squares = (box.to_unit(X)[:, None] - tops).square().sum(dim=-1)
+            return torch.logsumexp(200 * heights * (-squares / 0.0032).exp(), dim=-1) / 200
+
+        x = maximize_bound(FunctionObjective(hills), box, seed, tops[:0], num_observations=400)
+        highest = hills(box.from_unit(tops)).max()
+        found += bool(hills(x[None])[0] >= highest - 1e-4)
+    assert found >= 5
 
 
 @pytest.mark.parametrize("seed", range(2))
