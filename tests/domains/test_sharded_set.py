@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
-from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import RBFKernel, ScaleKernel
 
 import botorch_ext as bx
+from tests.helpers import drawn, matern
 
 pytestmark = pytest.mark.slow  # groups of processes
 
@@ -21,23 +22,20 @@ _N, _STEPS = 211, 16
 
 
 def _points():
-    generator = torch.Generator().manual_seed(0)
-    return torch.rand(_N, 3, dtype=torch.float64, generator=generator)
+    return drawn(_N, 3)
 
 
 def _value(x):
     return float((3 * x).sin().sum() - (x - 0.4).square().sum())
 
 
-def _lengthscales(kernel=None):
-    return bx.CandidateModels.lengthscales(
-        RBFKernel() if kernel is None else kernel, [0.25, 0.5, 1.0], noise_variance=1e-2
-    )
+def _lengthscales():
+    return bx.CandidateModels.lengthscales(RBFKernel(), [0.25, 0.5, 1.0], noise_variance=1e-2)
 
 
 def _kernel():
-    kernel = ScaleKernel(MaternKernel(nu=2.5)).double()
-    kernel.outputscale, kernel.base_kernel.lengthscale = 0.8, 0.4
+    kernel = ScaleKernel(matern(0.4)).double()
+    kernel.outputscale = 0.8
     return kernel
 
 

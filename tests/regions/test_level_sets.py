@@ -12,12 +12,9 @@ from scipy.stats import chisquare
 from benchmarks.common.pretend_cuda import PretendCUDA, budget
 from botorch_ext.regions import level_sets
 from botorch_ext.regions.level_sets import NUM_GROUPS, hit_and_run, sample_level_set
+from tests.regions.shared import distance
 
 SMALL, LARGE = torch.tensor([[0.2, 0.3], [0.75, 0.6]], dtype=torch.float64)
-
-
-def distance(U, center):
-    return (U - torch.as_tensor(center, dtype=U.dtype)).norm(dim=-1)
 
 
 def ball_and_ring(U, level=0.0):

@@ -3,14 +3,13 @@ import math
 import numpy as np
 import pytest
 import torch
-from gpytorch.kernels import RBFKernel
 from torch.testing import assert_close
 
 from botorch_ext import Box, FiniteSet, KernelGP
 from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.search.box import ConfidenceBound
 from botorch_ext.search.objectives import FunctionObjective
-from tests.helpers import tolerance
+from tests.helpers import rbf, tolerance
 
 BOX = Box([[2.0, -3.0], [5.0, -1.0]])
 NORMS = ("l2", "linf")
@@ -152,9 +151,8 @@ def test_gradients_of_the_worst_case(norm, radius):
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_worst_case_of_a_posterior(norm, device):
-    kernel = RBFKernel().double()
-    kernel.lengthscale = torch.tensor(0.5, dtype=torch.float64)
-    model = KernelGP(kernel, 0.01, device=device)
+    kernel = rbf(0.5)
+    model = KernelGP(rbf(0.5), 0.01, device=device)
     X = BOX.sample(30, 0)
     model.add(X.to(device), function(X).to(device))
     balls = Perturbations(0.3, norm).on(BOX.to(device=device))

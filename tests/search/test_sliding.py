@@ -88,3 +88,6 @@ def test_a_climb_does_not_end_where_whole_steps_would_leave():
 
     _, values = climb([small], [[3.0, -2.025]], num_steps=8)
     assert float(values.max()) >= 0.999 * dense_maximum([small])
+    # Where nothing else is feasible, a start stays.
+    ends, _ = climb([lambda X: -(X - X.new_tensor(CENTER)).abs().sum(dim=-1)], [CENTER])
+    assert ends.tolist() == [CENTER]
