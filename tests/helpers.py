@@ -15,12 +15,7 @@ _TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-3}
 
 
 def rbf(*lengthscales: float, **more: Any) -> RBFKernel:
-    """An RBF kernel in float64; one lengthscale serves all columns.
-
-    Args:
-        *lengthscales: One for all columns, or one for each.
-        **more: Arguments of the kernel, such as ``active_dims``.
-    """
+    """An RBF kernel in float64, of one lengthscale for all columns or one for each."""
     return _scaled(RBFKernel, lengthscales, more)
 
 
@@ -37,53 +32,23 @@ def _scaled(kind: type, lengthscales: tuple[float, ...], more: dict[str, Any]) -
 
 
 def drawn(*shape: int, seed: int = 0, low: float = 0.0, high: float = 1.0) -> Tensor:
-    """Numbers that are drawn uniformly between two ends, in float64 on the CPU.
-
-    Args:
-        *shape: The shape of the tensor.
-        seed: The same numbers for the same seed.
-        low: The lower end.
-        high: The upper end.
-    """
+    """Numbers that are drawn uniformly between two ends, in float64 on the CPU."""
     generator = torch.Generator().manual_seed(seed)
     return low + (high - low) * torch.rand(shape, generator=generator, dtype=torch.float64)
 
 
 def tolerance(dtype: torch.dtype) -> dict[str, float]:
-    """``rtol`` and ``atol`` for `torch.testing.assert_close`, the only ones the tests use.
-
-    Args:
-        dtype: The dtype the compared numbers were computed in.
-
-    Returns:
-        Keyword arguments: ``assert_close(actual, expected, **tolerance(actual.dtype))``.
-
-    Raises:
-        ValueError: Not a dtype the library computes in.
-    """
-    if dtype not in _TOLERANCES:
-        raise ValueError(f"dtype must be one of {list(_TOLERANCES)}, got {dtype}")
+    """``rtol`` and ``atol`` of `torch.testing.assert_close`, the only ones the tests use."""
     return {"rtol": _TOLERANCES[dtype], "atol": _TOLERANCES[dtype]}
 
 
 def steps_on(device: torch.device, steps: int) -> int:
-    """How long a test runs: elsewhere a third of what it does on the CPU, whose digits it checks.
-
-    Args:
-        device: Where it runs.
-        steps: On the CPU.
-    """
+    """How long a test runs: a third of what it does on the CPU, whose digits it checks."""
     return steps if device.type == "cpu" else -(-steps // 3)
 
 
 def without_package(monkeypatch: pytest.MonkeyPatch, package: str, *modules: str) -> None:
-    """Makes imports of a package fail, also in modules of ours that were imported before.
-
-    Args:
-        monkeypatch: Undoes it: the modules are again those that other tests hold.
-        package: Name of the package that is not installed.
-        *modules: The modules of ours that are imported anew.
-    """
+    """Makes imports of a package fail, also in modules of ours that are imported anew."""
     for name in [*modules, *(name for name in sys.modules if name.partition(".")[0] == package)]:
         folder, _, own = name.rpartition(".")
         if folder in sys.modules:
@@ -100,11 +65,7 @@ def devices() -> list[str]:
 def pairwise(**values: Iterable[Any]) -> pytest.MarkDecorator:
     """Parametrizes a test with so few combinations that every two values of two arguments meet.
 
-    Args:
-        **values: The values of each argument. ``device`` is that of the fixture.
-
-    Returns:
-        The mark. Its combinations are chosen greedily, and are always the same.
+    They are chosen greedily, and are always the same. ``device`` is that of the fixture.
     """
     lists = [list(own) for own in values.values()]
     rows = list(product(*(range(len(own)) for own in lists)))

@@ -13,20 +13,8 @@ from botorch_ext import algorithms
 
 PACKAGE = Path(bx.__file__).parent
 FACTORIES = {
-    *(
-        "arange",
-        "as_tensor",
-        "asarray",
-        "empty",
-        "eye",
-        "full",
-        "linspace",
-        "logspace",
-        "normal",
-        "ones",
-        "rand",
-    ),
-    *("randint", "randn", "randperm", "scalar_tensor", "tensor", "zeros"),
+    *("arange", "as_tensor", "asarray", "empty", "eye", "full", "linspace", "logspace", "normal"),
+    *("ones", "rand", "randint", "randn", "randperm", "scalar_tensor", "tensor", "zeros"),
 }
 
 
@@ -47,26 +35,19 @@ def test_every_factory_names_its_device():
     assert not bare, bare
 
 
-def finite():
-    return bx.FiniteSet(torch.linspace(2.0, 5.0, 12, dtype=torch.float64).unsqueeze(-1))
-
-
-def box():
-    return bx.Box([[2.0], [5.0]])
-
-
-def box_on_the_cpu():
-    return bx.Box([[2.0], [5.0]], device="cpu")
-
-
+DOMAINS = {
+    "set": lambda: bx.FiniteSet(torch.linspace(2.0, 5.0, 12, dtype=torch.float64).unsqueeze(-1)),
+    "box": lambda: bx.Box([[2.0], [5.0]]),
+    "CPU": lambda: bx.Box([[2.0], [5.0]], device="cpu"),
+}
 NUMBERS = {"noise_variance": 0.01, "width": 2.0}
 MADE = {
     "gp_ucb": lambda domain: algorithms.gp_ucb(domain, RBFKernel(), **NUMBERS),
     "thompson_sampling": lambda domain: algorithms.thompson_sampling(
         domain, RBFKernel(), noise_variance=0.01
     ),
-    "integrated_ei": lambda domain: algorithms.integrated_ei(domain),
-    "random": lambda domain: bx.strategies.RandomSearch(domain),
+    "integrated_ei": algorithms.integrated_ei,
+    "random": bx.strategies.RandomSearch,
     "credible_ucb": lambda domain: algorithms.credible_ucb(
         domain,
         bx.CandidateModels.lengthscales(RBFKernel(), [0.4, 1.0], 0.01, device=domain.device),
@@ -80,14 +61,14 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize("domain", [finite, box, box_on_the_cpu], ids=["set", "box", "CPU"])
+@pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("method", MADE)
 def test_a_method_works_under_a_default_device(method, domain):
     with PretendCUDA(), torch.device("cuda"):
-        strategy = MADE[method](domain())
+        strategy = MADE[method](DOMAINS[domain]())
         for _ in range(3):
             trial = strategy.ask()
-            assert trial.x.device.type == ("cpu" if domain is box_on_the_cpu else "cuda")
+            assert trial.x.device.type == ("cpu" if domain == "CPU" else "cuda")
             strategy.tell(trial, float(trial.x.sin()))
         strategy.ask(2)
         strategy.report()

@@ -67,18 +67,13 @@ def test_the_package_offers_what_it_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "attributes"),
-    [
-        (WaitingForObservations("not yet", [3, 5], 2), {"ids": [3, 5], "available": 2}),
-        (HorizonReached("no more", 1000), {"horizon": 1000}),
-    ],
+    "error", [WaitingForObservations("not yet", [3, 5], 2), HorizonReached("no more", 1000)]
 )
-def test_errors_travel_between_processes(error: ValueError, attributes: dict) -> None:
+def test_errors_travel_between_processes(error: ValueError) -> None:
     copy = pickle.loads(pickle.dumps(error))
-    for each in (error, copy):
-        assert isinstance(each, ValueError) and type(each) is type(error)
-        assert vars(each) == attributes
-        assert str(each) in ("not yet", "no more") and str(each) == str(error)
+    assert isinstance(copy, ValueError) and type(copy) is type(error)
+    assert vars(copy) == vars(error) and str(copy) == str(error)
+    assert vars(error) in ({"ids": [3, 5], "available": 2}, {"horizon": 1000})
 
 
 def test_a_name_that_is_to_go_warns() -> None:

@@ -43,4 +43,5 @@ def test_of_values_that_are_equal_up_to_rounding_the_first_is_highest(values, fi
 def test_masked_values_reach_nothing_and_are_not_among_the_highest():
     values = torch.tensor([-INF, 0.0, 5.0, 5.0 - 1e-12, 6.0], dtype=torch.float64)
     assert reach(values, 5.0).tolist() == [False, False, True, True, True]
+    assert reach(1e6 * values, 5e6 + 1e-4).tolist() == [False, False, True, True, True]
     assert among_highest(values, 2).tolist() == [False, False, True, False, True]

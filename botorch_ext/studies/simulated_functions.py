@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from botorch_ext.checks import short
 from botorch_ext.domains import Box, Domain, FiniteSet, Space
-from botorch_ext.problems import ContextualProblem, KnownFunction, Problem
+from botorch_ext.problems import ContextualProblem, KnownFunction, Problem, tabulated
 from botorch_ext.studies.failures import checked_value, require_taken
 
 # The step of a difference quotient, in lengths of a side.
@@ -35,7 +36,7 @@ def as_problem(given: Any, domain: Domain) -> Problem | ContextualProblem:
         raise ValueError(f"problem must be a Problem with a domain, got {short(given)}")
     if callable(given):
         require_taken(given, 1)
-        return _Pointwise(given, domain)
+        return _Known(partial(_one_by_one, given, domain), domain)
     if not isinstance(domain, FiniteSet):
         raise ValueError(
             f"problem must be a Problem, or a function of a point, got {short(given)}; a value for "
@@ -53,27 +54,29 @@ def as_problem(given: Any, domain: Domain) -> Problem | ContextualProblem:
             f"problem must have one finite value for each of the {domain.num_points} points, got "
             f"{short(given)}"
         )
-    return _Pointwise(lambda x: values[domain.index(x)], domain)
+    return _Known(tabulated(domain, values), domain)
 
 
-class _Pointwise(KnownFunction):
-    """A function of one point, which need not be one that PyTorch differentiates.
+def _one_by_one(function: Callable[[Any], Any], domain: Domain, X: Tensor) -> Tensor:
+    """The ``n`` values of a function of one point at ``n x d`` points."""
+    named = domain.params_of if isinstance(domain, Space) else torch.clone
+    return X.new_tensor([checked_value(function(named(x))) for x in X.detach()])
+
+
+class _Known(KnownFunction):
+    """A function that need not be one that PyTorch differentiates.
 
     Args:
-        function: The function, as `as_problem` takes it.
+        values: From ``n x d`` points to their ``n`` values.
         domain: The domain.
     """
 
-    def __init__(self, function: Callable[[Any], Any], domain: Domain) -> None:
+    def __init__(self, values: Callable[[Tensor], Tensor], domain: Domain) -> None:
         super().__init__(domain)
-        self.function = function
+        self.values = values
 
     def _evaluate(self, X: Tensor) -> Tensor:
-        return _Quotients.apply(X, self._values, self.domain)
-
-    def _values(self, X: Tensor) -> Tensor:
-        named = self.domain.params_of if isinstance(self.domain, Space) else torch.clone
-        return X.new_tensor([checked_value(self.function(named(x))) for x in X.detach()])
+        return _Quotients.apply(X, self.values, self.domain)
 
 
 class _Quotients(torch.autograd.Function):

@@ -18,15 +18,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MAP = ROOT / "docs" / "map_of_methods.md"
 STORY = ROOT / "docs" / "a_study_that_lasts.md"
 EXAMPLES = [
-    pytest.param(
-        code,
-        output,
-        id=f"{page.stem}-{i}",
-        marks=[] if page.stem == "README" else [pytest.mark.slow],
-    )
+    pytest.param(*example, id=f"{page.stem}-{i}", marks=[pytest.mark.slow] * (page != PAGES[0]))
     for page in PAGES
     if page != STORY
-    for i, (code, output) in enumerate(examples_with_output(page))
+    for i, example in enumerate(examples_with_output(page))
 ]
 
 
@@ -35,14 +30,8 @@ def as_torchrun_starts_it(monkeypatch):
     """The environment of the only process of a group; afterwards there is no group."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    group = {
-        "RANK": 0,
-        "LOCAL_RANK": 0,
-        "WORLD_SIZE": 1,
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": port,
-    }
-    for name, value in (group | {"GLOO_SOCKET_IFNAME": "lo"}).items():
+    names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_PORT", "MASTER_ADDR", "GLOO_SOCKET_IFNAME")
+    for name, value in zip(names, (0, 0, 1, port, "127.0.0.1", "lo"), strict=True):
         monkeypatch.setenv(name, str(value))
     yield
     if dist.is_initialized():

@@ -29,7 +29,7 @@ def split(lower, upper, scales):
 
 
 @pytest.mark.parametrize(("bounds", "scales"), BOXES)
-def test_cells_are_what_splitting_gives(bounds, scales) -> None:
+def test_cells_are_what_splitting_gives(bounds, scales):
     tree = CellTree(Box(bounds), scales)
     cells = [tuple(bounds)]
     for level in range(9):
@@ -42,22 +42,14 @@ def test_cells_are_what_splitting_gives(bounds, scales) -> None:
         assert_close(tree.sides(level), (upper - lower)[-1])
         assert tree.half_diagonal(level) == pytest.approx(float(scaled[-1].norm()) / 2)
         cells = [half for cell in cells for half in split(*cell, scales)]
-
-
-@pytest.mark.parametrize(("bounds", "scales"), BOXES)
-def test_inner_and_outer_balls_are_those_of_all_levels(bounds, scales) -> None:
-    tree = CellTree(Box(bounds), scales)
-    d = sum(scale < math.inf for scale in scales)
+    depths, d = range(50), sum(scale < math.inf for scale in scales)
     assert tree.rho == pytest.approx(2 ** (-1 / d))
-    outer = max(tree.half_diagonal(h) * 2 ** (h / d) for h in range(50))
-    inner = min(
-        min(side for side in tree.scaled_sides(h) if side) * 2 ** (h / d) / 2 for h in range(50)
-    )
-    assert tree.outer == pytest.approx(outer)
-    assert tree.inner == pytest.approx(inner)
+    assert tree.outer == pytest.approx(max(tree.half_diagonal(h) * 2 ** (h / d) for h in depths))
+    least = [min(side for side in tree.scaled_sides(h) if side) / 2 for h in depths]
+    assert tree.inner == pytest.approx(min(least[h] * 2 ** (h / d) for h in depths))
 
 
-def test_deep_codes_keep_their_place() -> None:
+def test_deep_codes_keep_their_place():
     tree = CellTree(Box([[1.0, -2.0], [2.0, 1.0]]))
     codes, x = torch.zeros(1, dtype=torch.long), torch.tensor([1.3, 0.77], dtype=torch.float64)
     for level in range(1, 60):
@@ -67,7 +59,7 @@ def test_deep_codes_keep_their_place() -> None:
     assert_close(tree.centers(59, codes)[0], x, rtol=0, atol=1e-8)
 
 
-def test_cells_that_are_none_are_refused() -> None:
+def test_cells_that_are_none_are_refused():
     box = Box([[1.0, -2.0], [2.0, 1.0]])
     for scales in ([1.0], [1.0, 0.0], [1.0, -1.0], [math.inf, math.inf]):
         with pytest.raises(ValueError, match="lengthscales must"):

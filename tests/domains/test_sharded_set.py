@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
-from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import RBFKernel, ScaleKernel
 
 import botorch_ext as bx
+from tests.helpers import drawn, matern
 
 pytestmark = pytest.mark.slow  # groups of processes
 
@@ -21,23 +22,20 @@ _N, _STEPS = 211, 16
 
 
 def _points():
-    generator = torch.Generator().manual_seed(0)
-    return torch.rand(_N, 3, dtype=torch.float64, generator=generator)
+    return drawn(_N, 3)
 
 
 def _value(x):
     return float((3 * x).sin().sum() - (x - 0.4).square().sum())
 
 
-def _lengthscales(kernel=None):
-    return bx.CandidateModels.lengthscales(
-        RBFKernel() if kernel is None else kernel, [0.25, 0.5, 1.0], noise_variance=1e-2
-    )
+def _lengthscales():
+    return bx.CandidateModels.lengthscales(RBFKernel(), [0.25, 0.5, 1.0], noise_variance=1e-2)
 
 
 def _kernel():
-    kernel = ScaleKernel(MaternKernel(nu=2.5)).double()
-    kernel.outputscale, kernel.base_kernel.lengthscale = 0.8, 0.4
+    kernel = ScaleKernel(matern(0.4)).double()
+    kernel.outputscale = 0.8
     return kernel
 
 
@@ -139,53 +137,35 @@ def _numbers(value):
     return [float(value)] if isinstance(value, int | float) else []
 
 
-def _told_otherwise(rank):
-    strategy = _gp_ucb(bx.ShardedSet(_points()))
-    trial = strategy.ask()
-    strategy.tell(trial.id, 1.0 + rank)
-    try:
-        strategy.ask()
-    except RuntimeError as error:
-        return str(error)
-    return "nothing"
-
-
-def _refusals(rank):
+def _mistakes(rank):
+    """What is said about different data and about what cannot be divided; the shard."""
     domain = bx.ShardedSet(_points())
-    found = []
+    strategy = _gp_ucb(domain)
+    strategy.tell(strategy.ask().id, 1.0 + rank)
+    known = {"domain": domain, "kernel": _kernel(), "noise_variance": 1e-2, "width": 2.0}
+    said = []
     for make in (
-        lambda: bx.algorithms.bpe(domain, _kernel(), noise_variance=1e-2, width=2.0, horizon=20),
-        lambda: bx.algorithms.stable_opt(
-            domain, _kernel(), noise_variance=1e-2, width=2.0, radius=0.1
-        ),
-        lambda: bx.algorithms.cgp_ucb(
-            domain, _kernel(), noise_variance=1e-2, width=2.0, context_domain=1
-        ),
+        strategy.ask,
+        lambda: bx.algorithms.bpe(**known, horizon=20),
+        lambda: bx.algorithms.stable_opt(**known, radius=0.1),
+        lambda: bx.algorithms.cgp_ucb(**known, context_domain=1),
         lambda: _gp_ucb(domain).ask(actions=domain.points[:3]),
         lambda: bx.ShardedSet(domain.points[:1]),
     ):
-        try:
+        with pytest.raises((ValueError, RuntimeError)) as error:
             make()
-            found.append("nothing")
-        except ValueError as error:
-            found.append(str(error))
-    other = domain.to(torch.float32)
-    return found, type(other).__name__, other.shard, domain.shard
-
-
-def _mistakes(rank):
-    return _told_otherwise(rank), _refusals(rank)
+        said.append(str(error.value))
+    shards = [(each.shard.start, each.shard.stop) for each in (domain, domain.to(torch.float32))]
+    return said, shards
 
 
 def test_what_cannot_be_divided_is_refused_and_different_data_are_an_error(tmp_path):
-    for rank, (told, (refused, kind, other, shard)) in enumerate(_together(2, tmp_path, _mistakes)):
-        assert "must ask and be told the same" in told
-        expected = ["ShardedSet for", "ShardedSet for", "context_domain", "actions", "each process"]
-        for message, part in zip(refused, expected, strict=True):
+    expected = ["must ask and be told the same", "ShardedSet for", "ShardedSet for"]
+    expected += ["context_domain", "actions", "each process"]
+    for rank, (said, shards) in enumerate(_together(2, tmp_path, _mistakes)):
+        for message, part in zip(said, expected, strict=True):
             assert part in message
-        assert kind == "ShardedSet"
-        assert (other.start, other.stop) == (shard.start, shard.stop)
-        assert (shard.start, shard.stop) == ((0, 105), (105, 211))[rank]
+        assert shards == [((0, 105), (105, 211))[rank]] * 2
 
 
 def test_without_processes_there_are_no_shards():

@@ -83,16 +83,8 @@ def test_the_generator_given_is_the_only_randomness():
 
 
 NO_DELAYS = [
-    -1,
-    2.5,
-    True,
-    "Poisson",
-    stats.poisson,
-    stats.norm(50, 5),
-    stats.poisson(3, loc=-1),
-    stats.gamma(-1.0),
-    stats.pareto(0.9),
-    stats.gamma([1.0, 2.0]),
+    *(-1, 2.5, True, "Poisson", stats.poisson, stats.norm(50, 5), stats.poisson(3, loc=-1)),
+    *(stats.gamma(-1.0), stats.pareto(0.9), stats.gamma([1.0, 2.0])),
 ]
 
 
@@ -142,13 +134,8 @@ def test_the_printed_allowance_is_too_short():
 
 
 DISTRIBUTIONS = [
-    Poisson(50),
-    Geometric(50),
-    Geometric(0),
-    LogNormal(20, 1.5),
-    Fixed(7),
-    stats.gamma(2.0, scale=3.0),
-    stats.nbinom(5, 0.1),
+    *(Poisson(50), Geometric(50), Geometric(0), LogNormal(20, 1.5), Fixed(7)),
+    *(stats.gamma(2.0, scale=3.0), stats.nbinom(5, 0.1)),
 ]
 
 

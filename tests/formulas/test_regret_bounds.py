@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
@@ -10,72 +9,31 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from botorch_ext import CandidateModels, FiniteSet, algorithms, analysis, delays, simulate, widths
+from botorch_ext import CandidateModels, FiniteSet, algorithms, analysis, delays, simulate
 from botorch_ext.information_gain import max_information_gain
-from botorch_ext.problems import ContextualRKHSFunction, Perturbed, RKHSFunction, adversarial
-from tests.helpers import matern, rbf
+from botorch_ext.problems import Perturbed, RKHSFunction, adversarial
+from tests.formulas.letters import Numbers, drawn_numbers
+from tests.helpers import rbf
+
+numbers = drawn_numbers(d=st.integers(1, 4), N=st.integers(2, 500), eps=st.floats(0, 0.4))
 
 
-@dataclass
-class Numbers:
-    """The letters of the papers."""
-
-    T: int
-    gain: float
-    B: float
-    sigma: float
-    lam: float
-    delta: float
-    eps: float
-    N: int
-    models: int
-    d: int
-    u: int
-    share: float
-    kappa: float
-
-    @property
-    def known(self) -> tuple[int, float, float, float, float]:
-        return self.T, self.gain, self.B, self.sigma, self.lam
-
-    @property
-    def variances(self) -> float:
-        """The bound on the sum of variances over T steps."""
-        return 2 * self.gain / math.log(1 + 1 / self.lam)
-
-    @property
-    def stds(self) -> float:
-        return math.sqrt(self.T * self.variances)
-
-    def self_normalized(self, delta: float) -> float:
-        log = 2 * math.log(1 / delta) + 2 * self.gain
-        return self.B + self.sigma / math.sqrt(self.lam) * math.sqrt(log)
-
-    def fixed_design(self, union: float) -> float:
-        return self.B + self.sigma / math.sqrt(self.lam) * math.sqrt(2 * math.log(union))
+def known(x: Numbers) -> tuple[int, float, float, float, float]:
+    return x.T, x.gain, x.B, x.sigma, x.lam
 
 
-numbers = st.builds(
-    Numbers,
-    T=st.integers(2, 3000),
-    gain=st.floats(0.5, 60),
-    B=st.floats(0.1, 5),
-    sigma=st.floats(0.01, 2),
-    lam=st.floats(0.001, 3),
-    delta=st.floats(0.01, 0.9),
-    eps=st.floats(0, 0.4),
-    N=st.integers(2, 500),
-    models=st.integers(1, 9),
-    d=st.integers(1, 4),
-    u=st.integers(0, 80),
-    share=st.floats(0.05, 1),
-    kappa=st.floats(1, 2),
-)
+def variances(x: Numbers) -> float:
+    """The bound on the sum of variances over T steps."""
+    return 2 * x.gain / math.log(1 + 1 / x.lam)
+
+
+def stds(x: Numbers) -> float:
+    return math.sqrt(x.T * variances(x))
 
 
 def optimistic(x: Numbers, delta: float, eps: float) -> float:
     width = x.self_normalized(delta) + eps * math.sqrt(x.T) / math.sqrt(x.lam)
-    return 2 * width * x.stds + 2 * eps * x.T
+    return 2 * width * stds(x) + 2 * eps * x.T
 
 
 def episodes(x: Numbers) -> float:
@@ -84,10 +42,10 @@ def episodes(x: Numbers) -> float:
         lengths.append(min(2 ** len(lengths), left))
         left -= lengths[-1]
     width = x.self_normalized(x.delta / len(lengths))
-    bias = 2 * x.eps * math.sqrt(x.variances / x.lam)
+    bias = 2 * x.eps * math.sqrt(variances(x) / x.lam)
     total = 2 * x.B + 2 * x.eps * x.T
     for e in range(1, len(lengths)):
-        total += lengths[e] * 4 * width * math.sqrt(x.variances / lengths[e - 1])
+        total += lengths[e] * 4 * width * math.sqrt(variances(x) / lengths[e - 1])
         total += lengths[e] * (e + 1) * bias
     return total
 
@@ -104,10 +62,10 @@ def rounds(T: int, u: int) -> list[tuple[int, int]]:
 
 def phased(x: Numbers, delta: float, u: int) -> float:
     own = rounds(x.T, u)
-    width = x.fixed_design(4 * len(own) * x.N / delta)
+    width = x.fixed_design(4 * len(own) * x.N * x.delta / delta)
     total = own[0][1] * 2 * x.B
     for (q, _), (_, length) in pairwise(own):
-        total += length * 4 * width * math.sqrt(x.variances / q)
+        total += length * 4 * width * math.sqrt(variances(x) / q)
     return total
 
 
@@ -117,8 +75,8 @@ def phased_continuous(x: Numbers, c: float) -> float:
     total = own[0][1] * 2 * x.B
     for (q, n), (_, length) in pairwise(own):
         C = x.B + max(x.sigma, 1) * math.sqrt(n / x.lam) * math.sqrt(2 * math.log(4 * n / share))
-        width = x.fixed_design(2 * c * C**x.d * float(n) ** x.d / share)
-        stds = math.sqrt(x.variances / q) + 2 / math.sqrt(q)
+        width = x.fixed_design(8 * len(own) * c * C**x.d * float(n) ** x.d)
+        stds = math.sqrt(variances(x) / q) + 2 / math.sqrt(q)
         total += length * (8 / q + 4 * width * stds)
     return total
 
@@ -128,26 +86,10 @@ def eliminated(x: Numbers, noise: float, width: float, worst: float, sides: int 
     worst += math.sqrt(xi) if sides == 2 else 0.0
     root = math.sqrt(x.models)
     tests = 2 * root * math.sqrt(xi * x.T)
-    return (x.models - 1) * worst + tests + 2 * sides * width * root * x.stds
-
-
-def chowdhury(x: Numbers) -> float:
-    noise = x.sigma / math.sqrt(x.lam)
-    return x.B + noise * math.sqrt(2 * (x.gain + 1 + math.log(2 / x.delta)))
-
-
-def on_points(x: Numbers, t: int, delta: float) -> float:
-    return math.sqrt(2 * math.log(x.N * math.pi**2 * t**2 / (6 * delta)))
+    return (x.models - 1) * worst + tests + 2 * sides * width * root * stds(x)
 
 
 A_B_R = (1.2, 1.7, 2.0)
-
-
-def on_cube(x: Numbers, t: int, delta: float) -> float:
-    a, b, r = A_B_R
-    grid = t**2 * x.d * b * r * math.sqrt(math.log(4 * x.d * a / delta))
-    union = 2 * math.log(2 * math.pi**2 * t**2 / (3 * delta))
-    return math.sqrt(union + 2 * x.d * math.log(grid))
 
 
 def insured(x: Numbers, alpha=0.03, beta=0.1, purse=0.3, most=20) -> float:
@@ -159,64 +101,60 @@ def insured(x: Numbers, alpha=0.03, beta=0.1, purse=0.3, most=20) -> float:
 def certified(x: Numbers, u: int, rho: float, kappa: float) -> float:
     q = [q for q, _ in rounds(x.T, 0)]
     lengths = [length for _, length in rounds(x.T, 0)]
-    width = x.fixed_design(8 * len(q) * x.N / x.delta)
+    width = x.fixed_design(8 * len(q) * x.N)
     again = rho if u >= lengths[0] else 0.0
     total = 2 * x.B * (lengths[0] + 1 + (1 + again) * (u + 1))
     for before, length in zip(q, lengths[1:], strict=False):
         bought = max(math.ceil(rho * before - 1e-9), 1)
-        certain = 4 * kappa * width * math.sqrt(x.variances / bought)
+        certain = 4 * kappa * width * math.sqrt(variances(x) / bought)
         total += (length + (2 + again) * (u + 1)) * min(2 * x.B, certain)
     return total
-
-
-def srinivas(x: Numbers) -> float:
-    return math.sqrt(2 * x.B**2 + 300 * x.gain * math.log(x.T / x.delta) ** 3)
 
 
 OFF_GRID = math.pi**2 / 6
 BOUNDS: dict[str, Callable[[Numbers], tuple[float, float]]] = {
     "ec_gp_ucb": lambda x: (
-        analysis.ec_gp_ucb_bound(*x.known, x.delta, x.eps),
+        analysis.ec_gp_ucb_bound(*known(x), x.delta, x.eps),
         optimistic(x, x.delta, x.eps),
     ),
-    "ec_gp_ucb, defaults": lambda x: (analysis.ec_gp_ucb_bound(*x.known), optimistic(x, 0.1, 0.0)),
+    "ec_gp_ucb, defaults": lambda x: (analysis.ec_gp_ucb_bound(*known(x)), optimistic(x, 0.1, 0.0)),
     "phased_uncertainty_sampling": lambda x: (
-        analysis.phased_uncertainty_sampling_bound(*x.known, x.delta, x.eps),
+        analysis.phased_uncertainty_sampling_bound(*known(x), x.delta, x.eps),
         episodes(x),
     ),
     "cgp_ucb": lambda x: (
         analysis.cgp_ucb_bound(x.T, x.gain, x.B, x.lam, x.delta),
-        2 * srinivas(x) * x.stds,
+        2 * x.srinivas(x.gain, x.T) * stds(x),
     ),
     "cgp_ucb_bayes": lambda x: (
         analysis.cgp_ucb_bayes_bound(x.T, x.gain, x.lam, x.N, x.delta),
-        2 * on_points(x, x.T, x.delta) * x.stds,
+        2 * x.bayes_finite(x.T, x.delta) * stds(x),
     ),
     "cgp_ucb_bayes_continuous": lambda x: (
         analysis.cgp_ucb_bayes_continuous_bound(x.T, x.gain, x.lam, x.d, *A_B_R, x.delta),
-        2 * on_cube(x, x.T, x.delta) * x.stds + OFF_GRID,
+        2 * x.bayes_continuous(x.T, x.delta, *A_B_R) * stds(x) + OFF_GRID,
     ),
-    "bpe": lambda x: (analysis.bpe_bound(*x.known, x.N, x.delta, x.u), phased(x, x.delta, x.u)),
-    "bpe, defaults": lambda x: (analysis.bpe_bound(*x.known, x.N), phased(x, 0.1, 0)),
+    "bpe": lambda x: (analysis.bpe_bound(*known(x), x.N, x.delta, x.u), phased(x, x.delta, x.u)),
+    "bpe, defaults": lambda x: (analysis.bpe_bound(*known(x), x.N), phased(x, 0.1, 0)),
     "bpe_continuous": lambda x: (
-        analysis.bpe_continuous_bound(*x.known, x.d, x.delta, x.u, 0.8),
+        analysis.bpe_continuous_bound(*known(x), x.d, x.delta, x.u, 0.8),
         phased_continuous(x, 0.8),
     ),
     "he_gp_ucb": lambda x: (
-        analysis.he_gp_ucb_bound(*x.known, x.models, x.delta),
-        eliminated(x, x.sigma, chowdhury(x), 2 * x.B),
+        analysis.he_gp_ucb_bound(*known(x), x.models, x.delta),
+        eliminated(x, x.sigma, x.chowdhury(x.gain, x.noise, x.delta / 2), 2 * x.B),
     ),
     "he_stable_opt": lambda x: (
-        analysis.he_stable_opt_bound(*x.known, x.models, x.delta),
-        eliminated(x, x.sigma, chowdhury(x), 4 * x.B, sides=2),
+        analysis.he_stable_opt_bound(*known(x), x.models, x.delta),
+        eliminated(x, x.sigma, x.chowdhury(x.gain, x.noise, x.delta / 2), 4 * x.B, sides=2),
     ),
     "he_gp_ucb_bayes": lambda x: (
         analysis.he_gp_ucb_bayes_bound(x.T, x.gain, x.lam, x.models, x.N, x.delta, x.B),
         eliminated(
             x,
             math.sqrt(x.lam),
-            on_points(x, x.T, x.delta / 2),
-            2 * (on_points(x, 1, x.delta / 2) + x.B),
+            x.bayes_finite(x.T, x.delta / 2),
+            2 * (x.bayes_finite(1, x.delta / 2) + x.B),
         ),
     ),
     "he_gp_ucb_bayes_continuous": lambda x: (
@@ -227,24 +165,24 @@ BOUNDS: dict[str, Callable[[Numbers], tuple[float, float]]] = {
         + eliminated(
             x,
             math.sqrt(x.lam),
-            on_cube(x, x.T, x.delta / 2),
-            2 * (on_cube(x, 1, x.delta / 2) + 1 + x.B),
+            x.bayes_continuous(x.T, x.delta / 2, *A_B_R),
+            2 * (x.bayes_continuous(1, x.delta / 2, *A_B_R) + 1 + x.B),
         ),
     ),
-    "insured_ucb": lambda x: (analysis.insured_ucb_bound(*x.known, x.delta), insured(x)),
+    "insured_ucb": lambda x: (analysis.insured_ucb_bound(*known(x), x.delta), insured(x)),
     "insured_ucb, options": lambda x: (
         analysis.insured_ucb_bound(
-            *x.known, x.delta, alpha=x.eps, beta=0.7, purse=x.share, max_follow_ups=x.N
+            *known(x), x.delta, alpha=x.eps, beta=0.7, purse=x.share, max_follow_ups=x.N
         ),
         insured(x, x.eps, 0.7, x.share, x.N),
     ),
     "certified_bucb": lambda x: (
-        analysis.certified_bucb_bound(*x.known, x.N, x.delta),
+        analysis.certified_bucb_bound(*known(x), x.N, x.delta),
         certified(x, 0, 1 / 8, 1.0),
     ),
     "certified_bucb, options": lambda x: (
         analysis.certified_bucb_bound(
-            *x.known, x.N, x.delta, delay=x.u, share=x.share, kappa=x.kappa
+            *known(x), x.N, x.delta, delay=x.u, share=x.share, kappa=x.kappa
         ),
         certified(x, x.u, x.share, x.kappa),
     ),
@@ -259,12 +197,16 @@ def test_a_bound_is_its_formula(name, x):
 
 
 def test_certificates_cost_at_most_their_share():
-    known = (10**10, 6.0, 1.5, 0.1, 0.05, 300, 0.2)
-    plain = analysis.bpe_bound(*known)
+    numbers = (10**10, 6.0, 1.5, 0.1, 0.05, 300, 0.2)
+    plain = analysis.bpe_bound(*numbers)
     # Also where blocks are useful: W is less than 2 B.
-    assert plain < analysis.certified_bucb_bound(*known) < 1.2 * math.sqrt(8) * plain
-    x = Numbers(10**8, 6.0, 1.5, 0.1, 0.05, 0.2, 0.0, 300, 1, 1, 30_000, 1 / 4, 1.2)
-    found = analysis.certified_bucb_bound(*x.known, x.N, x.delta, delay=x.u, share=1 / 4, kappa=1.2)
+    assert plain < analysis.certified_bucb_bound(*numbers) < 1.2 * math.sqrt(8) * plain
+    x = Numbers(
+        *(1.5, 0.1, 0.2, 0.05, 6.0, 1, 10**8, 1, 300, 1, 1, 30_000, 0.0, 1.0, 1 / 4, 1.2),
+    )
+    found = analysis.certified_bucb_bound(
+        *known(x), x.N, x.delta, delay=x.u, share=1 / 4, kappa=1.2
+    )
     assert found == pytest.approx(certified(x, x.u, 1 / 4, 1.2), rel=1e-9)
 
 
@@ -317,24 +259,3 @@ def test_runs_pay_less_than_their_bounds():
     gain = max(gain, upper(rbf(3.0)))
     bound = analysis.he_gp_ucb_bound(T, gain, *NUMBERS, 2, DELTA)
     assert 0 < paid(strategy, problem) < bound / 2
-
-
-@pytest.mark.slow
-def test_contexts_pay_less_than_their_bounds():
-    contexts = torch.tensor([[-1.0], [0.0], [0.7]], dtype=torch.float64)
-    rows = DOMAIN.points.repeat_interleave(3, 0)
-    pairs, joint = FiniteSet(torch.cat([rows, contexts.repeat(31, 1)], dim=1)), matern(1.0, nu=1.5)
-    problem = ContextualRKHSFunction(
-        joint, pairs.points[::9], 0.3 * torch.ones(11), DOMAIN, noise_std=0.1
-    )
-    gain, norm, stream = upper(joint, pairs, 90), problem.norm, contexts[torch.arange(90) % 3]
-    for width, bound in (
-        (widths.SrinivasRKHS(norm, DELTA), analysis.cgp_ucb_bound(90, gain, norm, LAMBDA, DELTA)),
-        (
-            widths.SelfNormalized(norm, SIGMA, DELTA),
-            analysis.ec_gp_ucb_bound(90, gain, norm, SIGMA, LAMBDA, DELTA),
-        ),
-        (widths.BayesFinite(93, DELTA), analysis.cgp_ucb_bayes_bound(90, gain, LAMBDA, 93, DELTA)),
-    ):
-        strategy = algorithms.cgp_ucb(DOMAIN, joint, noise_variance=LAMBDA, width=width)
-        assert 0 < paid(strategy, problem, 90, contexts=stream) < bound / 2

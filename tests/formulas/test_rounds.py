@@ -88,6 +88,9 @@ def test_horizons_agree():
         with pytest.raises(ValueError, match="horizon must be 30"):
             rounds.agreed_horizon(31)
     assert Doubling().agreed_horizon(7) == 7
+    for rounds in (DelayAware(Doubling(), 1), 3):
+        with pytest.raises(ValueError, match="rounds must"):
+            DelayAware(rounds, 1)
     for given_ in (None, 0):
         with pytest.raises(ValueError, match="horizon must"):
             DelayAware(Doubling(), 1).agreed_horizon(given_)

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import pytest
 import torch
@@ -15,6 +15,7 @@ from botorch_ext import Box, widths
 from botorch_ext.widths import as_width, enlarged, with_delta
 from botorch_ext.widths.base import as_widths
 from botorch_ext.widths.composed import share_of_enlargement
+from tests.formulas.letters import Numbers, drawn_numbers
 from tests.helpers import drawn, matern, rbf
 
 
@@ -32,76 +33,30 @@ class Model:
         return self.gain
 
 
-@dataclass
-class Numbers:
-    """The letters of the papers."""
-
-    B: float
-    sigma: float
-    delta: float
-    lam: float
-    gain: float
-    n: int
-    d: int
-    N: int
-    R: int
-    eps: float
-    factor: float
-
-    @property
-    def t(self) -> int:
-        return self.n + 1
-
-    @property
-    def known(self) -> tuple[float, float, float]:
-        return self.B, self.sigma, self.delta
-
-    @property
-    def noise(self) -> float:
-        return self.sigma / math.sqrt(self.lam)
-
-    @property
-    def model(self) -> Model:
-        lam, gain = (torch.tensor(value, dtype=torch.float64) for value in (self.lam, self.gain))
-        return Model(lam, gain, self.n, self.d, torch.zeros(self.N, self.d))
+def model_of(x: Numbers) -> Model:
+    lam, gain = (torch.tensor(value, dtype=torch.float64) for value in (x.lam, x.gain))
+    return Model(lam, gain, x.n, x.d, torch.zeros(x.N, x.d))
 
 
-numbers = st.builds(
-    Numbers,
-    B=st.just(0.0) | st.floats(0.001, 5),
-    sigma=st.floats(0.01, 2),
-    delta=st.floats(0.01, 0.9),
-    lam=st.floats(1e-3, 2),
-    gain=st.floats(0.1, 60),
-    n=st.integers(1, 300),
-    d=st.integers(1, 6),
-    N=st.integers(1, 5000),
-    R=st.integers(1, 9),
-    eps=st.floats(0, 1),
-    factor=st.floats(0.1, 2),
+def known(x: Numbers) -> tuple[float, float, float]:
+    return x.B, x.sigma, x.delta
+
+
+numbers = drawn_numbers(B=st.just(0.0) | st.floats(0.001, 5), N=st.integers(1, 5000))
+usual = dict.fromkeys((each.name for each in fields(Numbers)), 1.0)
+ONE = Numbers(
+    **{
+        **usual,
+        "sigma": 0.1,
+        "delta": 0.1,
+        "lam": 0.02,
+        "gain": 3.0,
+        "n": 6,
+        "d": 2,
+        "N": 9,
+        "R": 2,
+    }
 )
-
-
-def self_normalized(x: Numbers) -> float:
-    return x.noise * math.sqrt(2 * math.log(1 / x.delta) + 2 * x.gain) + x.B
-
-
-def chowdhury(x: Numbers, gamma: float, noise: float) -> float:
-    return x.B + noise * math.sqrt(2 * (gamma + 1 + math.log(1 / x.delta)))
-
-
-def srinivas(x: Numbers, gamma: float) -> float:
-    return math.sqrt(2 * x.B**2 + 300 * gamma * math.log(x.t / x.delta) ** 3)
-
-
-def bayes_continuous(x: Numbers, a: float, b: float, r: float) -> float:
-    grid = x.t**2 * x.d * b * r * math.sqrt(math.log(4 * x.d * a / x.delta))
-    union = 2 * math.log(2 * math.pi**2 * x.t**2 / (3 * x.delta))
-    return math.sqrt(union + 2 * x.d * math.log(grid))
-
-
-def fixed_design(x: Numbers, union: float) -> float:
-    return x.B + x.noise * math.sqrt(2 * math.log(union / x.delta))
 
 
 def continuous(x: Numbers, c: float, largest: float) -> tuple[float, float]:
@@ -118,83 +73,70 @@ def net(x: Numbers, sides: list[float], C: float, xi: float) -> float:
         rho = (x.B * C * math.sqrt(x.n)) ** (-1 / xi)
         for side in sides:
             N *= max(math.ceil(side * math.sqrt(len(sides)) / (2 * rho)), 1)
-    return fixed_design(x, 4 * x.R * N)
+    return x.fixed_design(4 * x.R * N)
 
 
-# name: the width, its value and its offset.
+# name: the width, its value, and its offset where it is not zero.
 WIDTHS = {
-    "constant": lambda x: (widths.Constant(x.B), x.B, 0.0),
-    "self normalized": lambda x: (widths.SelfNormalized(*x.known), self_normalized(x), 0.0),
+    "constant": lambda x: (widths.Constant(x.B), x.B),
+    "self normalized": lambda x: (widths.SelfNormalized(*known(x)), x.self_normalized(x.delta)),
     "chowdhury": lambda x: (
-        widths.ChowdhuryGopalan(*x.known),
-        chowdhury(x, x.gain, x.noise),
-        0.0,
+        widths.ChowdhuryGopalan(*known(x)),
+        x.chowdhury(x.gain, x.noise, x.delta),
     ),
     "chowdhury, printed": lambda x: (
-        widths.ChowdhuryGopalan(*x.known, printed=True),
-        chowdhury(x, x.gain, x.sigma),
-        0.0,
+        widths.ChowdhuryGopalan(*known(x), printed=True),
+        x.chowdhury(x.gain, x.sigma, x.delta),
     ),
     "chowdhury, gamma": lambda x: (  # of the observations so far
-        widths.ChowdhuryGopalan(*x.known, max_information_gain=lambda n: 3.0 * math.log(n + 1)),
-        chowdhury(x, 3.0 * math.log(x.n + 1), x.noise),
-        0.0,
+        widths.ChowdhuryGopalan(*known(x), max_information_gain=lambda n: 3.0 * math.log(n + 1)),
+        x.chowdhury(3.0 * math.log(x.n + 1), x.noise, x.delta),
     ),
     "srinivas": lambda x: (  # with one more point
         widths.SrinivasRKHS(x.B, x.delta),
-        srinivas(x, x.gain + 0.5 * math.log(1 + 1 / x.lam)),
-        0.0,
+        x.srinivas(x.gain + 0.5 * math.log(1 + 1 / x.lam), x.t),
     ),
     "srinivas, gamma": lambda x: (
         widths.SrinivasRKHS(x.B, x.delta, max_information_gain=lambda n: 2.0 * n),
-        srinivas(x, 2.0 * x.t),
-        0.0,
+        x.srinivas(2.0 * x.t, x.t),
     ),
-    "bayes, finite": lambda x: (
-        widths.BayesFinite(x.N, x.delta),
-        math.sqrt(2 * math.log(x.N * math.pi**2 * x.t**2 / (6 * x.delta))),
-        0.0,
-    ),
+    "bayes, finite": lambda x: (widths.BayesFinite(x.N, x.delta), x.bayes_finite(x.t, x.delta)),
     "bayes, continuous": lambda x: (
         widths.BayesContinuous(x.d, 1.3, 0.9, 2.5, x.delta),
-        bayes_continuous(x, 1.3, 0.9, 2.5),
-        0.0,
+        x.bayes_continuous(x.t, x.delta, 1.3, 0.9, 2.5),
     ),
     "fixed design": lambda x: (
-        widths.FixedDesign(*x.known, x.N, x.R),
-        fixed_design(x, 4 * x.R * x.N),
-        0.0,
+        widths.FixedDesign(*known(x), x.N, x.R),
+        x.fixed_design(4 * x.R * x.N),
     ),
     "anytime": lambda x: (
-        widths.AnytimeFixedDesign(*x.known),
-        fixed_design(x, x.N * math.pi**2 * x.t**2 / 3),
-        0.0,
+        widths.AnytimeFixedDesign(*known(x)),
+        x.fixed_design(x.N * math.pi**2 * x.t**2 / 3),
     ),
     "continuous": lambda x: (
-        widths.FixedDesignContinuous(*x.known, x.R),
+        widths.FixedDesignContinuous(*known(x), x.R),
         *continuous(x, 1.0, 1.0),
     ),
     "continuous, options": lambda x: (
-        widths.FixedDesignContinuous(*x.known, x.R, 1.7, max_kernel=0.4),
+        widths.FixedDesignContinuous(*known(x), x.R, 1.7, max_kernel=0.4),
         *continuous(x, 1.7, 0.4),
     ),
     "net": lambda x: (
-        widths.FixedDesignNet(*x.known, x.R, (x.factor, 3.0), 1.4, 1.0),
+        widths.FixedDesignNet(*known(x), x.R, (x.factor, 3.0), 1.4, 1.0),
         net(x, [x.factor, 3.0], 1.4, 1.0),
         1 / math.sqrt(x.n),
     ),
     "net, rough": lambda x: (
-        widths.FixedDesignNet(*x.known, x.R, (x.factor, 0.0, 9.0), 0.8, 0.5),
+        widths.FixedDesignNet(*known(x), x.R, (x.factor, 0.0, 9.0), 0.8, 0.5),
         net(x, [x.factor, 0.0, 9.0], 0.8, 0.5),
         1 / math.sqrt(x.n),
     ),
     "enlarged and scaled": lambda x: (
-        widths.Scaled(widths.Enlarged(widths.SelfNormalized(*x.known), x.eps), x.factor),
-        x.factor * (self_normalized(x) + x.eps * math.sqrt(x.t) / math.sqrt(x.lam)),
-        0.0,
+        widths.Scaled(widths.Enlarged(widths.SelfNormalized(*known(x)), x.eps), x.factor),
+        x.factor * (x.self_normalized(x.delta) + x.eps * math.sqrt(x.t) / math.sqrt(x.lam)),
     ),
     "with an offset": lambda x: (
-        widths.Scaled(widths.Enlarged(widths.FixedDesignContinuous(*x.known, x.R), x.eps), 0.5),
+        widths.Scaled(widths.Enlarged(widths.FixedDesignContinuous(*known(x), x.R), x.eps), 0.5),
         0.5 * (continuous(x, 1.0, 1.0)[0] + x.eps * math.sqrt(x.t / x.lam)),
         0.5 * continuous(x, 1.0, 1.0)[1],
     ),
@@ -204,29 +146,28 @@ WIDTHS = {
 @pytest.mark.parametrize("name", WIDTHS)
 @given(x=numbers)
 def test_a_width_is_its_formula(name, x):
-    width, value, offset = WIDTHS[name](x)
-    assert float(width(x.t, x.model)) == pytest.approx(value, rel=1e-9)
-    assert float(width.offset(x.t, x.model)) == pytest.approx(offset, rel=1e-9)
+    width, value, offset = (*WIDTHS[name](x), 0.0)[:3]
+    assert float(width(x.t, model_of(x))) == pytest.approx(value, rel=1e-9)
+    assert float(width.offset(x.t, model_of(x))) == pytest.approx(offset, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", WIDTHS)
 def test_each_model_of_a_batch_has_its_own_width(name):
-    x = Numbers(1.0, 0.1, 0.1, 0.02, 3.0, 6, 2, 9, 2, 0.1, 0.5)
-    width, *_ = WIDTHS[name](x)
+    width, *_ = WIDTHS[name](ONE)
     lam, gain = drawn(4, low=0.01), drawn(4, seed=1, high=9.0)
-    batch = replace(x.model, noise_variance=lam, gain=gain)
+    batch = replace(model_of(ONE), noise_variance=lam, gain=gain)
     for of in (width, width.offset):
         values = torch.as_tensor(of(7, batch), dtype=torch.float64).expand(4)
         for i in range(4):
-            own = replace(x.model, noise_variance=lam[i], gain=gain[i])
+            own = replace(model_of(ONE), noise_variance=lam[i], gain=gain[i])
             assert float(values[i]) == pytest.approx(float(of(7, own)), rel=1e-12)
 
 
 def test_a_round_without_observations_counts_as_one():
-    x = Numbers(1.0, 0.1, 0.1, 0.02, 3.0, 1, 2, 9, 2, 0.1, 0.5)
-    empty = replace(x.model, num_observations=0)
+    x = replace(ONE, n=1)
+    empty = replace(model_of(x), num_observations=0)
     for name in ("net", "continuous"):
-        width, value, offset = WIDTHS[name](x)
+        width, value, offset = (*WIDTHS[name](x), 0.0)[:3]
         assert float(width(1, empty)) == pytest.approx(value, rel=1e-12)
         assert float(width.offset(1, empty)) == pytest.approx(offset, rel=1e-12)
 

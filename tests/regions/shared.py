@@ -1,11 +1,11 @@
 """Regions, constraints and models that several tests use."""
 
 import torch
-from gpytorch.kernels import RBFKernel
 
 from botorch_ext import Box, KernelGP
 from botorch_ext.regions.constraints import Constraint
 from botorch_ext.regions.region import Region
+from tests.helpers import rbf
 
 BOX = Box([[2.0, -3.0], [5.0, -1.0]])
 CENTER = [3.0, -2.5]
@@ -14,9 +14,7 @@ AREA = 6.0
 
 
 def kernel():
-    k = RBFKernel().double()
-    k.lengthscale = torch.tensor(0.7, dtype=torch.float64)
-    return k
+    return rbf(0.7)
 
 
 def data(seed, num=30):

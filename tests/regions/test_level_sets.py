@@ -7,17 +7,14 @@ import math
 
 import pytest
 import torch
-from scipy.stats import chisquare, norm
+from scipy.stats import chisquare
 
 from benchmarks.common.pretend_cuda import PretendCUDA, budget
 from botorch_ext.regions import level_sets
 from botorch_ext.regions.level_sets import NUM_GROUPS, hit_and_run, sample_level_set
+from tests.regions.shared import distance
 
 SMALL, LARGE = torch.tensor([[0.2, 0.3], [0.75, 0.6]], dtype=torch.float64)
-
-
-def distance(U, center):
-    return (U - torch.as_tensor(center, dtype=U.dtype)).norm(dim=-1)
 
 
 def ball_and_ring(U, level=0.0):
@@ -91,44 +88,29 @@ def test_hit_and_run_forgets_where_it_started():
     assert min(p_of_uniform(end[:, j] / 0.2) for j in range(6)) > 1e-4
 
 
-def test_a_thin_strip_is_followed_from_end_to_end():
-    U, generator = uniform(4000, 2, seed=2)
-    pool = torch.stack([U[:, 0], 0.2 + 0.5 * U[:, 0]], dim=-1)
-    end, _ = moved(strip, pool[:1].expand(4000, 2), 10, pool, generator)
-    assert p_of_uniform(end[:, 0]) > 1e-4
-
-
 CASES = {
     "half": (lambda U, level=0.0: 0.5 - U[:, 0], 2, 0.5),
     "ball and ring": (ball_and_ring, 2, 0.04 * math.pi),
-    "small ball": (ball(0.3, 0.006), 2, math.pi * 0.006**2),
-    "strip": (strip, 2, 1e-3),
-    "ball, d = 6": (ball(0.4, 0.25), 6, math.pi**3 / 6 * 0.25**6),
     "corner, d = 6": (corner, 6, 0.2**6),
     "interval": (ball(0.7, 1e-4), 1, 2e-4),
 }
 
 
-QUICK = ["half", "ball and ring", "small ball"]
-SLOW = [pytest.param(case, marks=pytest.mark.slow) for case in CASES if case not in QUICK]
-
-
-@pytest.mark.parametrize("case", QUICK + SLOW)
+@pytest.mark.parametrize("case", CASES)
 def test_volumes_and_their_standard_errors(case):
     margin, dim, volume = CASES[case]
-    z, relative = [], []
+    z = []
     for seed in range(12):
         U, generator = uniform(1024, dim, seed)
         found = sample_level_set(margin, U, 300, 4, generator)
         assert found.points.shape == (300, dim)
         assert bool((margin(found.points) >= 0).all())
+        assert found.standard_error < 0.4 * volume
         z.append((found.volume - volume) / found.standard_error)
-        relative.append(found.standard_error / volume)
     z = torch.tensor(z)
     assert bool((z.abs() <= 5).all())
     # The errors are as large as they are said to be: for a normal z, a false alarm in 1e-4.
     assert 0.4 < z.square().mean().sqrt() < 1.85
-    assert max(relative) < 0.4
 
 
 @pytest.mark.slow
@@ -144,19 +126,6 @@ def test_volumes_are_not_estimated_high_or_low():
     # 400 independent estimates of 1; counted in, the points that set the levels add 12 %.
     assert abs(ratio.mean() - 1) <= 4 * ratio.std() / 20
     assert ratio.std() / 20 < 0.03
-
-
-def test_all_parts_are_found_in_their_proportions():
-    shares = []
-    for seed in range(10):
-        U, generator = uniform(1024, 2, seed)
-        found = sample_level_set(ball_and_ring, U, 1024, 8, generator)
-        shares.append(float((distance(found.points, SMALL) < 0.15).double().mean()))
-    shares = torch.tensor(shares)
-    # 10 independent estimates of 1/4.
-    z = (shares.mean() - 0.25) / (shares.std() / 10**0.5)
-    assert abs(z) < norm.isf(1e-5)
-    assert shares.std() < 0.05
 
 
 def test_plateaus_are_climbed_or_given_up():
@@ -175,15 +144,6 @@ def test_plateaus_are_climbed_or_given_up():
     found = sample_level_set(flat, U, 100, 8, generator)
     assert len(found.points) == 0
     assert (found.volume, found.standard_error) == (0.0, 1.0)
-
-
-def test_the_same_generator_gives_the_same_points():
-    runs = []
-    for _ in range(2):
-        U, generator = uniform(NUM_GROUPS * 16, 2, seed=5)
-        runs.append(sample_level_set(strip, U, 64, 8, generator))
-    assert bool((runs[0].points == runs[1].points).all())
-    assert runs[0].volume == runs[1].volume
 
 
 def test_where_nothing_is_hit_points_stay():

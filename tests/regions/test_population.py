@@ -37,19 +37,11 @@ def test_the_whole_box_costs_nothing_and_reaches_its_faces():
     assert bool(torch.isinf(Region(BOX).margin(population.points)).all())
 
 
-# Areas from half of the box to 1e-4 of it.
 @pytest.mark.slow
-@pytest.mark.parametrize("scale", [1.0, 0.4, 0.2, 0.015])
+@pytest.mark.parametrize("scale", [0.4, 0.2, 0.015])
 def test_ring_and_ball(scale):
-    area = math.pi * scale**2
-    # The ring is cut by the box at scale 1 only.
-    reference = None
-    if scale == 1.0:
-        Z = BOX.sample(2**17, seed=99)
-        reference = float((ring_and_ball(scale)(Z) >= 0).double().mean())
     region = Region(BOX, (known(ring_and_ball(scale)),))
-    volume = area / AREA if reference is None else reference
-    shares, z = [], []
+    shares = []
     for seed in range(12):
         population = region.population(1024, seed)
         assert_sound(region, population, 1024)
@@ -57,17 +49,15 @@ def test_ring_and_ball(scale):
         uniform = population.points[: population.num_uniform]
         assert population.num_uniform == 256
         shares.append(float((uniform[:, 0] > 4.0).double().mean()))
-        z.append((population.volume - volume) / population.volume_error)
-    assert max(abs(value) for value in z) <= 5
-    if reference is None:
-        shares = torch.tensor(shares)
-        # 12 independent estimates of 1/4; Student's t is above 6 in 1e-4 of the seeds.
-        assert abs(shares.mean() - 0.25) <= 6 * shares.std() / 12**0.5
+        volume = math.pi * scale**2 / AREA
+        assert abs(population.volume - volume) <= 5 * population.volume_error
+    shares = torch.tensor(shares)
+    # 12 independent estimates of 1/4; Student's t is above 6 in 1e-4 of the seeds.
+    assert abs(shares.mean() - 0.25) <= 6 * shares.std() / 12**0.5
 
 
-@pytest.mark.parametrize("radius", [0.5, 0.3, pytest.param(0.05, marks=pytest.mark.slow)])
-def test_nested_constraints_in_six_dimensions(radius):
-    box = Box([[1.0] * 6, [2.0] * 6])
+def test_nested_constraints_in_six_dimensions():
+    box, radius = Box([[1.0] * 6, [2.0] * 6]), 0.3
     center = [1.4] * 6
     constraints = (known(ball(0.9, center)), known(ball(2 * radius, center)))
     region = Region(box, constraints).restricted(
@@ -75,15 +65,14 @@ def test_nested_constraints_in_six_dimensions(radius):
     )
     population = region.population(800, seed=3)
     assert_sound(region, population, 800)
-    assert population.hit_and_run == (radius < 0.4)
-    if radius < 0.4:  # a larger ball is cut by the box
-        volume = math.pi**3 / 6 * radius**6
-        assert abs(population.volume - volume) <= 5 * population.volume_error
-        uniform = population.points[: population.num_uniform]
-        # The radius to the power of 6 is uniform, its mean over 200 points normal; the points are
-        # a little dependent, which the wide bound allows for (false alarm below 1e-4).
-        mean = ((uniform - 1.4).norm(dim=-1) / radius).pow(6).mean()
-        assert abs(mean - 0.5) <= 6 / math.sqrt(12 * len(uniform))
+    assert population.hit_and_run
+    volume = math.pi**3 / 6 * radius**6
+    assert abs(population.volume - volume) <= 5 * population.volume_error
+    uniform = population.points[: population.num_uniform]
+    # The radius to the power of 6 is uniform, its mean over 200 points normal; the points are
+    # a little dependent, which the wide bound allows for (false alarm below 1e-4).
+    mean = ((uniform - 1.4).norm(dim=-1) / radius).pow(6).mean()
+    assert abs(mean - 0.5) <= 6 / math.sqrt(12 * len(uniform))
 
 
 def test_a_thin_sliver():

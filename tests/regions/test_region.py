@@ -64,15 +64,6 @@ def test_the_slack_and_its_gradient_are_those_of_autograd(mean, device):
         assert_close(quick, gradient, **tolerance(Z.dtype))
 
 
-def test_a_level_changes_only_what_is_below_it():
-    region, _ = two_rounds()
-    Z = BOX.sample(700, seed=9)
-    exact, quick = region.margin(Z), region.margin(Z, 0.0)
-    above = exact >= 0
-    assert_close(quick[above], exact[above], **tolerance(Z.dtype))
-    assert bool((quick[~above] < 0).all())
-
-
 @pytest.mark.parametrize("mean", [None, lambda X: X[..., 0] - 3.0])
 @pytest.mark.parametrize("num", [1, 700])
 def test_the_quick_test_of_a_constraint_is_its_definition(num, mean, device):
@@ -114,13 +105,17 @@ def test_the_tolerance_covers_the_rounding_of_a_boundary_point(unit):
 
 
 def test_regions_are_nested_and_keep_what_survives():
-    first = Region(BOX, (known(ball(0.8)),), members=[CENTER, [3.7, -2.5], [3.0, -1.8]])
+    members = torch.tensor([CENTER, [3.7, -2.5], [3.0, -1.8]], dtype=torch.float64)
+    first = Region(BOX, (known(ball(0.8)),), members)
+    members += 1  # those of the region are its own
     model, threshold = KernelGP(kernel(), NOISE, mean=lambda X: X[..., 0]), 3.1
     second = first.restricted(model, 0.0, 0.0, threshold, [[3.2, -2.5], [2.9, -2.5]])
     assert len(first.constraints) == 1 and len(first.members) == 3
     assert second.members.tolist() == [[3.2, -2.5], [3.7, -2.5]]
     Z = BOX.sample(2000, seed=9)
     assert bool((second.contains(Z) == (first.contains(Z) & (Z[:, 0] >= 3.1))).all())
+    # The maximiser of the lower bound stays, though rounding may put it below the threshold.
+    assert first.restricted(model, 0.0, 0.0, 3.2 + 1e-10, [[3.2, -2.5]]).members[0, 0] == 3.2
 
 
 def test_the_argmax_of_the_lower_bound_survives():
@@ -139,11 +134,10 @@ def test_the_argmax_of_the_lower_bound_survives():
 # --- maximize -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(1))
-def test_maximum_of_a_lower_bound_against_a_dense_grid(seed, device):
+def test_maximum_of_a_lower_bound_against_a_dense_grid(device):
     region, _ = two_rounds(device)
-    lower = ConfidenceBound(model_of(2 + seed, num=15, device=device), -1.0)
-    population = region.population(1024, seed)
+    lower = ConfidenceBound(model_of(2, num=15, device=device), -1.0)
+    population = region.population(1024, 0)
     x, value = region.maximize(lower, population.points)
     axes = [torch.linspace(*BOX.bounds[:, j].tolist(), 120).double() for j in range(2)]
     grid = torch.cartesian_prod(*axes).to(device)
@@ -224,6 +218,7 @@ def test_what_is_no_constraint_and_no_point_is_refused_by_name():
     small, tilted = known(ball(0.1)).model, FunctionObjective(lambda X: X[:, 0])
     cube, single = Box([[0.0] * 3, [1.0] * 3]), BOX.to(dtype=torch.float32)
     batch = KernelGP(kernel(), torch.tensor([0.1, 0.2]))
+    nowhere = Region(BOX, (known(lambda X: torch.full_like(X[..., 0], -1.0)),))
     for call, named in (
         (lambda: Constraint(model, -1.0, 0.0, 0.0), "width"),
         (lambda: Constraint(model, 1.0, math.inf, 0.0), "finite"),
@@ -239,12 +234,7 @@ def test_what_is_no_constraint_and_no_point_is_refused_by_name():
         (lambda: region.restricted(small, 0.0, 0.0, 0.0, [3.2, -2.5]), "points"),
         (lambda: region.population(3, seed=0), "num_points"),
         (lambda: region.maximize(tilted, torch.empty(0, 2).double()), "points"),
+        (lambda: nowhere.population(64, seed=0), "members must be given"),
     ):
         with pytest.raises(ValueError, match=named):
             call()
-
-
-def test_an_empty_region_without_members():
-    nowhere = Region(BOX, (known(lambda X: torch.full_like(X[..., 0], -1.0)),))
-    with pytest.raises(ValueError, match="members must be given"):
-        nowhere.population(64, seed=0)

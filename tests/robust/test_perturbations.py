@@ -3,14 +3,13 @@ import math
 import numpy as np
 import pytest
 import torch
-from gpytorch.kernels import RBFKernel
 from torch.testing import assert_close
 
 from botorch_ext import Box, FiniteSet, KernelGP
 from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.search.box import ConfidenceBound
 from botorch_ext.search.objectives import FunctionObjective
-from tests.helpers import tolerance
+from tests.helpers import rbf, tolerance
 
 BOX = Box([[2.0, -3.0], [5.0, -1.0]])
 NORMS = ("l2", "linf")
@@ -51,12 +50,6 @@ def test_neighbours_on_a_grid_are_not_lost_to_rounding(norm):
     assert inner == {13 if norm == "l2" else 25}
 
 
-def test_equal_values_go_to_the_first_row():
-    balls = Perturbations(1.0).on(FiniteSet(torch.linspace(2, 3, 20).double()[:, None]))
-    _, where = balls.worst_case(torch.zeros(20, dtype=torch.float64))
-    assert where.tolist() == [0] * 20
-
-
 # --- boxes --------------------------------------------------------------------------------------
 
 
@@ -95,36 +88,6 @@ def test_worst_case_on_a_box_is_that_of_a_fine_grid(norm, radius):
     assert bool((size(Z - X, radius, norm) <= 1 + 1e-9).all())
     for x, value in zip(X, values, strict=True):
         assert value <= fine_worst_case(function, x, radius, norm) + 1e-12
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_projection_is_the_nearest_offset(norm):
-    box = Box([[2.0, -3.0, 0.0], [5.0, -1.0, 0.4]])
-    balls = Perturbations((1.0, 0.5, 0.3), norm).on(box)
-    X = box.sample(40, 0)
-    X[:10, 0], X[5:15, 2] = box.upper[0], box.lower[2]
-    g = torch.Generator().manual_seed(0)
-    U = 2 * torch.randn(40, 3, generator=g, dtype=torch.float64)
-    ball = balls._ball(X)
-    low, high, P = ball.low, ball.high, ball.nearest(U)
-    assert bool(((P >= low) & (P <= high)).all())
-    assert bool(((P.norm(dim=-1) if norm == "l2" else P.abs().amax(-1)) <= 1 + 1e-12).all())
-    # (U - P)'(V - P) <= 0 for all feasible V characterises the projection on a convex set.
-    V = 2 * torch.rand(4000, 1, 3, generator=g, dtype=torch.float64) - 1
-    V = V if norm == "linf" else V[V.norm(dim=-1).squeeze() <= 1]
-    V = torch.minimum(torch.maximum(V, low), high)
-    assert ((U - P) * (V - P)).sum(dim=-1).max() <= 1e-12
-
-
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("dim", [1, 3, 6])
-def test_worst_case_of_a_linear_function_is_exact(norm, dim):
-    box = Box([[1.0] * dim, [4.0] * dim])
-    c = torch.linspace(-1, 2, dim, dtype=torch.float64)
-    X = 1.5 + 2 * torch.rand(9, dim, generator=torch.Generator().manual_seed(0)).double()
-    values, _ = Perturbations(0.4, norm).on(box).worst_case(FunctionObjective(lambda Z: Z @ c), X)
-    dual = c.norm() if norm == "l2" else c.abs().sum()
-    assert_close(values, X @ c - 0.4 * dual, **tolerance(torch.float64))
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -186,26 +149,10 @@ def test_gradients_of_the_worst_case(norm, radius):
     assert_close(difference, torch.zeros_like(difference), **tolerance(torch.float64))
 
 
-def test_held_coordinates_pass_their_change_on():
-    # Downhill is the corner at the lower left; the face holds the first coordinate.
-    balls = Perturbations(0.5).on(BOX)
-    slope = torch.tensor([2.0, 0.7], dtype=torch.float64)
-    X = torch.tensor([[2.2, -2.0]], dtype=torch.float64, requires_grad=True)
-    objective = FunctionObjective(lambda Z: Z @ slope)
-    Z = balls.follow(X, balls.worst_case(objective, X)[1])
-    drop = math.sqrt(0.5**2 - 0.2**2)
-    expected = torch.tensor([[2.0, -2.0 - drop]], dtype=torch.float64)
-    assert_close(Z.detach(), expected, **tolerance(torch.float64))
-    (gradient,) = torch.autograd.grad((Z @ slope).sum(), X)
-    by_hand = torch.tensor([[0.7 * 0.2 / drop, 0.7]], dtype=torch.float64)
-    assert_close(gradient, by_hand, **tolerance(torch.float64))
-
-
 @pytest.mark.parametrize("norm", NORMS)
 def test_worst_case_of_a_posterior(norm, device):
-    kernel = RBFKernel().double()
-    kernel.lengthscale = torch.tensor(0.5, dtype=torch.float64)
-    model = KernelGP(kernel, 0.01, device=device)
+    kernel = rbf(0.5)
+    model = KernelGP(rbf(0.5), 0.01, device=device)
     X = BOX.sample(30, 0)
     model.add(X.to(device), function(X).to(device))
     balls = Perturbations(0.3, norm).on(BOX.to(device=device))
@@ -218,13 +165,6 @@ def test_worst_case_of_a_posterior(norm, device):
     for x, value in zip(X.cpu(), values.cpu(), strict=True):
         fine = fine_worst_case(ConfidenceBound(cpu, -2.0).value, x, 0.3, norm, 101)
         assert value <= fine + 1e-9
-
-
-def test_flat_functions_have_a_worst_case():
-    flat = FunctionObjective(lambda Z: 0 * Z[..., 0] + 3.0)
-    values, Z = Perturbations(0.3).on(BOX).worst_case(flat, centres(5))
-    assert_close(values, torch.full((5,), 3.0, dtype=torch.float64))
-    assert bool(BOX.contains(Z).all())
 
 
 def test_radii_and_norms_are_read_or_refused_by_name():

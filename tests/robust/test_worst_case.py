@@ -1,6 +1,5 @@
 import pytest
 import torch
-from gpytorch.kernels import MaternKernel, RBFKernel
 from torch.nn.functional import max_pool3d
 from torch.testing import assert_close
 
@@ -12,15 +11,13 @@ from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.robust.worst_case import WorstCase, lowest_bound, maximize_worst_case
 from botorch_ext.search.models import UpperBounds
 from botorch_ext.search.objectives import FunctionObjective
-from tests.helpers import tolerance
+from tests.helpers import matern, rbf, tolerance
 
 
 def upper_bounds(dim, num_models, seed=0, num_data=20, device="cpu"):
     """Models of two forms, not in the order of the parts they make."""
     box = Box([[2.0] * dim, [4.0] * dim])
-    kernels = [(RBFKernel() if i % 2 else MaternKernel(nu=2.5)).double() for i in range(num_models)]
-    for i, kernel in enumerate(kernels):
-        kernel.lengthscale = torch.tensor(0.4 + 0.2 * i, dtype=torch.float64)
+    kernels = [(rbf if i % 2 else matern)(0.4 + 0.2 * i) for i in range(num_models)]
     models = CandidateModels(kernels, 0.01, device=device)
     X = box.sample(num_data, seed)
     models.add(X.to(device), torch.sin(3 * X.sum(dim=-1) + seed).to(device))
@@ -51,8 +48,7 @@ def test_own_bounds_by_loops():
 
 
 @pytest.mark.parametrize(
-    ("dim", "num_models", "norm"),
-    [(1, 1, "l2"), (2, 1, "linf"), (2, 2, "l2")],
+    ("dim", "num_models", "norm"), [(1, 1, "l2"), (2, 1, "linf"), (2, 2, "l2")]
 )
 def test_at_least_as_good_as_a_fine_search(dim, num_models, norm):
     seed = dim
@@ -70,34 +66,35 @@ def test_at_least_as_good_as_a_fine_search(dim, num_models, norm):
     assert value >= balls.worst_case(own, X)[0].max() - 1e-7
 
 
+def hills(box, data, lengthscale, width):
+    """A bound of a model of data in hundredths: points of the unit cube, and values."""
+    data = torch.tensor(data, dtype=torch.float64) / 100
+    side = box.upper - box.lower
+    models = CandidateModels([matern(*(lengthscale * side).tolist())], 1e-4)
+    models.add(box.from_unit(data[:, :-1]), data[:, -1])
+    widths = torch.tensor([width], dtype=torch.float64)
+    best = data[data[:, -1].topk(5).indices, :-1]
+    return UpperBounds(models, widths, 0 * widths), box.from_unit(best)
+
+
 def test_no_centre_of_a_grid_is_above_the_best_of_several_hills():
     # The three highest ends of the first climbs were on one hill, which is not the best.
     box = Box([[2.0, -3.0, 0.5], [5.0, -2.5, 2.5]])
-    side = box.upper - box.lower
-    data = torch.tensor(  # in hundredths: points of the unit cube, and values
-        [
-            (90, 65, 9, -109), (13, 9, 96, -83), (0, 99, 35, 17), (2, 37, 4, 35),
-            (25, 4, 20, 63), (62, 0, 32, 27), (6, 43, 40, 105), (28, 68, 46, 313),
-            (33, 61, 63, 234), (50, 74, 56, 174), (26, 79, 28, 126), (22, 67, 38, 296),
-            (26, 44, 41, 151), (4, 69, 48, 70), (20, 64, 51, 282), (20, 64, 51, 282)
-        ],
-        dtype=torch.float64,
-    )  # fmt: skip
-    kernel = MaternKernel(nu=2.5, ard_num_dims=3).double()
-    kernel.lengthscale = 0.25 * side
-    models = CandidateModels([kernel], 1e-4)
-    models.add(box.from_unit(data[:, :3] / 100), data[:, 3] / 100)
-    width = torch.tensor([2.0], dtype=torch.float64)
-    bounds = UpperBounds(models, width, 0 * width)
-    balls = BoxBalls(box, 0.1 * side, "linf")
+    data = [
+        *((90, 65, 9, -109), (13, 9, 96, -83), (0, 99, 35, 17), (2, 37, 4, 35), (25, 4, 20, 63)),
+        *((62, 0, 32, 27), (6, 43, 40, 105), (28, 68, 46, 313), (33, 61, 63, 234)),
+        *((50, 74, 56, 174), (26, 79, 28, 126), (22, 67, 38, 296), (26, 44, 41, 151)),
+        *((4, 69, 48, 70), (20, 64, 51, 282), (20, 64, 51, 282)),
+    ]
+    bounds, _ = hills(box, data, 0.25, 2.0)
+    balls = BoxBalls(box, 0.1 * (box.upper - box.lower), "linf")
     axis = torch.linspace(0, 1, 41, dtype=torch.float64)
     grid = box.from_unit(torch.cartesian_prod(axis, axis, axis))
     values = bounds.values(grid).view(1, 41, 41, 41)
     # Four steps of the grid to either side are within reach, as far as there are any.
     lowest = -max_pool3d(-values, kernel_size=9, stride=1, padding=4)
-    for seed in (5,):
-        x, _ = maximize_worst_case(bounds, balls, seed)
-        assert WorstCase(bounds, balls).value(x.unsqueeze(0)) >= lowest.max()
+    x, _ = maximize_worst_case(bounds, balls, 5)
+    assert WorstCase(bounds, balls).value(x.unsqueeze(0)) >= lowest.max()
 
 
 @pytest.mark.slow
@@ -106,26 +103,15 @@ def test_a_plateau_is_left():
     # searches find it, 8 without a second screening, 10 where each centre counts what its own
     # offsets see alone; the others end on another hill.
     box = Box([[2.0, -3.0], [5.0, -2.5]])
-    side = box.upper - box.lower
-    data = torch.tensor(  # in hundredths: points of the unit square, and values
-        [
-            (0, 40, 43), (29, 76, -114), (100, 83, 97), (94, 26, -123), (40, 8, -125),
-            (57, 66, -187), (18, 5, -85), (65, 19, -8), (68, 80, 51), (23, 98, -30), (75, 48, 76),
-            (100, 44, 119), (42, 55, -77), (85, 98, 2), (98, 7, 125), (6, 75, -128),
-            (50, 80, -102), (32, 27, 87), (69, 1, -66), (89, 34, -78), (79, 68, 98), (99, 60, 146),
-            (87, 46, 96), (86, 85, 177)
-        ],
-        dtype=torch.float64,
-    )  # fmt: skip
-    X, Y = box.from_unit(data[:, :2] / 100), data[:, 2] / 100
-    kernel = MaternKernel(nu=2.5, ard_num_dims=2).double()
-    kernel.lengthscale = 0.15 * side
-    models = CandidateModels([kernel], 1e-4)
-    models.add(X, Y)
-    width = torch.tensor([4.0], dtype=torch.float64)
-    bounds = UpperBounds(models, width, 0 * width)
-    balls = BoxBalls(box, 0.2 * side, "l2")
-    extra = X[Y.topk(5).indices]
+    data = [
+        *((0, 40, 43), (29, 76, -114), (100, 83, 97), (94, 26, -123), (40, 8, -125)),
+        *((57, 66, -187), (18, 5, -85), (65, 19, -8), (68, 80, 51), (23, 98, -30), (75, 48, 76)),
+        *((100, 44, 119), (42, 55, -77), (85, 98, 2), (98, 7, 125), (6, 75, -128)),
+        *((50, 80, -102), (32, 27, 87), (69, 1, -66), (89, 34, -78), (79, 68, 98), (99, 60, 146)),
+        *((87, 46, 96), (86, 85, 177)),
+    ]
+    bounds, extra = hills(box, data, 0.15, 4.0)
+    balls = BoxBalls(box, 0.2 * (box.upper - box.lower), "l2")
     found = [maximize_worst_case(bounds, balls, seed, extra)[0] for seed in range(6)]
     many = BoxBalls(box, balls.radii, "l2", num_screened=4096, num_starts=32)
     better = box.from_unit(torch.tensor([1.0, 0.6225], dtype=torch.float64))
@@ -156,16 +142,6 @@ def test_searches_are_the_same_on_the_device(norm, num_models):
 def of_cpu(num_models, position, norm):
     bounds, box = upper_bounds(2, num_models)
     return bounds.select([position]), Perturbations(0.25, norm).on(box)
-
-
-@pytest.mark.slow
-def test_extra_centres_are_screened():
-    bounds, box = upper_bounds(2, 2)
-    balls = Perturbations(0.2).on(box)
-    x, position = maximize_worst_case(bounds, balls, 0)
-    value = WorstCase(bounds.select([position]), balls).value(x.unsqueeze(0))
-    y, position = maximize_worst_case(bounds, balls, 1, extra=x.unsqueeze(0))
-    assert WorstCase(bounds.select([position]), balls).value(y.unsqueeze(0)) >= value - 1e-9
 
 
 @pytest.mark.parametrize("norm", ["l2", "linf"])

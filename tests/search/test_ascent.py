@@ -65,31 +65,6 @@ def test_no_ascent_of_a_concave_quadratic_ends_on_a_slope(dim, num):
     assert_close(values, best, rtol=0, atol=1e-9)
 
 
-def test_together_each_start_climbs_its_own_function():
-    centres = starts(6, 3, seed=1)
-    scale = 1 + torch.arange(6, dtype=torch.float64)
-
-    def own(X):
-        residual = centres - X
-        return -(scale * residual.square().sum(dim=-1)), 2 * scale[:, None] * residual
-
-    first = starts(6, 3, seed=2)
-    first[2] = centres[2]  # it ends at once
-    X, values = batched_lbfgsb(own, first, 1e-14, together=True)
-    assert_close(X, centres, rtol=0, atol=1e-7)
-    assert_close(values, own(X)[0], rtol=0, atol=0)
-
-
-def test_starts_do_not_influence_each_other():
-    f = with_gradient(rosenbrock)
-    U = starts(6, 2, seed=3)
-    together, values = batched_lbfgsb(f, U, 1e-9)
-    for i in range(6):
-        alone, value = batched_lbfgsb(f, U[i : i + 1], 1e-9)
-        assert_close(together[i], alone[0], rtol=0, atol=1e-12)
-        assert_close(values[i], value[0], rtol=0, atol=1e-12)
-
-
 def test_no_start_gets_worse_on_a_rough_function():
     def rough(X):
         return (30 * X).sin().sum(dim=-1) + (97 * X).cos().sum(dim=-1) - (X - 0.3).abs().sum(dim=-1)
@@ -171,15 +146,7 @@ def by_scipy(f, start):
     return -found.fun
 
 
-@pytest.mark.parametrize("dim", [1, 2])
-def test_no_point_of_a_dense_grid_is_higher(dim):
-    axis = torch.linspace(0, 1, 1001 if dim == 1 else 201, dtype=torch.float64)
-    grid = torch.cartesian_prod(*[axis] * dim).view(-1, dim)
-    _, values = batched_lbfgsb(with_gradient(hills), starts(30, dim, seed=8), 1e-9)
-    assert values.max() >= hills(grid).max() - 1e-9
-
-
-def test_a_column_without_a_gradient_stays_exactly():
+def test_a_column_without_a_gradient_stays_exactly_and_the_others_climb():
     def held(X):
         value, gradient = with_gradient(hills)(X)
         gradient[:, 1] = 0
@@ -188,18 +155,14 @@ def test_a_column_without_a_gradient_stays_exactly():
     U = starts(10, 3, seed=6)
     X, values = batched_lbfgsb(held, U, 1e-9)
     assert torch.equal(X[:, 1], U[:, 1])
-    for start, value in zip(U, values, strict=True):
-
-        def others(Z, start=start):
-            return hills(torch.stack([Z[:, 0], start[1].expand(len(Z)), Z[:, 1]], dim=-1))
-
-        assert_close(
-            float(value), by_scipy(with_gradient(others), start[[0, 2]]), rtol=0, atol=1e-9
-        )
+    assert_close(values, batched_lbfgsb(held, X, 1e-9)[1], rtol=0, atol=1e-9)
+    near = (X[:, None] + 1e-3 * starts(50, 3)[None] - 5e-4).clamp(0, 1)
+    near[..., 1] = X[:, None, 1]
+    assert bool((hills(near.flatten(0, 1)).view(10, 50) <= values[:, None] + 1e-9).all())
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_starts_at_maxima_stay_after_one_call(dtype):
+def test_a_start_at_a_maximum_ends_there_and_is_not_evaluated_again(dtype):
     sizes = []
 
     def bowl(X):
@@ -207,27 +170,14 @@ def test_starts_at_maxima_stay_after_one_call(dtype):
         return -(X - 0.25).square().sum(dim=-1) + X[:, 0], 0.5 - 2 * X + X.new_tensor([1.0, 0.0])
 
     # The maximum: on a face in the first coordinate, inside in the second.
-    U = torch.tensor([[0.75, 0.25]] * 4, dtype=dtype)
+    U = torch.tensor([[0.75, 0.25]] * 4 + [[0.1, 0.9]], dtype=dtype)
     X, values = batched_lbfgsb(bowl, U, 1e-9)
-    assert torch.equal(X, U)
-    assert_close(values, bowl(U)[0], rtol=0, atol=0)
+    assert sizes[0] == 5 and len(sizes) > 1 and {*sizes[1:]} == {1}
+    assert torch.equal(X[:4], U[:4])
+    assert_close(values, bowl(X)[0], rtol=0, atol=0)
     corner = torch.tensor([[0.0, 1.0, 0.0]], dtype=dtype)
     X, _ = batched_lbfgsb(with_gradient(lambda X: X[:, 1] - X[:, 0] - X[:, 2]), corner, 1e-9)
     assert torch.equal(X, corner)
-    assert sizes == [4, 4]
-
-
-def test_a_start_that_has_ended_is_not_evaluated_again():
-    sizes = []
-
-    def counted(X):
-        sizes.append(len(X))
-        return with_gradient(rosenbrock)(X)
-
-    U = starts(6, 2, seed=3)
-    U[1:] = torch.tensor([0.8, 0.64], dtype=torch.float64)
-    batched_lbfgsb(counted, U, 1e-9)
-    assert sizes[0] == 6 and set(sizes[1:]) == {1}
 
 
 def test_iterations_are_limited():
@@ -358,11 +308,3 @@ def test_feasible_ascent_reaches_a_constrained_maximum():
     bowl = with_gradient(lambda X: -(X - peak).square().sum(dim=-1))
     X, _ = feasible_ascent(bowl, U, in_disc, 60)
     assert_close(X, peak.expand_as(X), rtol=0, atol=1e-6)
-
-
-def test_feasible_ascent_stays_where_nothing_is_feasible():
-    U = starts(5, 3)
-    f = with_gradient(slope(1.0, 1.0, 1.0))
-    X, values = feasible_ascent(f, U, lambda X: torch.zeros_like(X[:, 0], dtype=torch.bool), 5)
-    assert torch.equal(X, U)
-    assert torch.equal(values, f(U)[0])

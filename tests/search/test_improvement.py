@@ -9,11 +9,7 @@ from botorch_ext import Box
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.kernel_functions.smoothed_matern import SmoothedMatern
 from botorch_ext.models import KernelGP
-from botorch_ext.search.improvement import (
-    ImprovementOnSet,
-    IntegratedImprovement,
-    log_improvement,
-)
+from botorch_ext.search.improvement import ImprovementOnSet, IntegratedImprovement, log_improvement
 
 PLACES = [-1e6, -12345.0, -1001.0, -300.0, -31.0, -29.9, -8.0, -1.001, -0.999, 0.0, 0.7, 3.0, 10.0]
 
@@ -100,10 +96,11 @@ def test_draws_have_the_moments_of_the_posterior():
     assert_close(shifts.mT @ shifts, covariance, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("places", [ROWS, ROWS[:3] + 0.01, ROWS[:0]])
+@pytest.mark.parametrize("places", [None, ROWS, ROWS[:3] + 0.01, ROWS[:0]])
 def test_noisy_improvement_is_that_of_dense_algebra(places):
     model, normals = model_of(), drawn(4)
     own = improvement_of(model, normals, places)
+    places = ROWS if places is None else places
     Z = SQUARE.sample(20, 5).requires_grad_()
     kernel, normal = model.kernel_function, torch.distributions.Normal(0.0, 1.0)
     K = kernel(ROWS, ROWS) + NUGGET * torch.eye(8)
@@ -131,16 +128,9 @@ def test_noisy_improvement_is_that_of_dense_algebra(places):
     assert_close(own.value(Z.detach()), value)
 
 
-def test_gradients_are_those_of_the_values():
-    """By autograd, and where the improvement is hopeless by central differences of fourth order."""
+def test_gradients_are_those_of_the_values_where_all_is_hopeless():
+    """By central differences of fourth order."""
     own = improvement_of(model_of(), drawn(4))
-    Z = SQUARE.sample(20, 5).requires_grad_()
-    value = own.value(Z)
-    (expected,) = torch.autograd.grad(value.sum(), Z)
-    seen = value.detach() > -15
-    assert seen.sum() > 10
-    gradient = own.value_and_gradient(Z.detach())[1]
-    assert_close(gradient[seen], expected[seen], rtol=1e-8, atol=1e-8)
     Z, h = ROWS + 1e-3, 1e-5
     value, gradient = own.value_and_gradient(Z)
     assert value.min() < -100
@@ -189,12 +179,3 @@ def test_what_an_observation_teaches_is_the_knowledge_gradient(num_places):
         assert float(value[i].exp()) == pytest.approx(float(taught), abs=1e-6)
     new = SQUARE.sample(16, 3)
     assert (ImprovementOnSet(other, pending, places, inputs).value(new) >= other.value(new)).all()
-
-
-def test_without_places_all_rows_are_improved_on():
-    model = model_of()
-    inputs = Inputs.of(SQUARE, None, X)
-    normals = torch.randn(3, 2, 8, 4, generator=torch.Generator().manual_seed(3)).double()
-    at = SQUARE.sample(20, 5)
-    of_all = IntegratedImprovement(model, PENDING, None, normals, inputs)
-    assert_close(of_all.value(at), improvement_of(model, normals).value(at))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import inspect
 from functools import cache
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -15,26 +16,17 @@ from tests.hosts.machine import said
 
 LAMBDA = 0.02
 ROWS = [[2.0, -3.0], [5.0, -1.5]]
-RIDGE: dict[str, Any] = {"noise_variance": LAMBDA}
 BOUNDS = {"rkhs_bound": 1.5, "noise_std": 0.1, "delta": 0.1}
-HORIZON = {"horizon": 20}
-#: What algorithms are given besides the kernel or the models, and `BOUNDS`.
+#: What some algorithms are given besides what they need.
 OWN: dict[str, dict[str, Any]] = {
-    **dict.fromkeys(("gp_ucb", "igp_ucb", "gp_bucb", "insured_ucb", "thompson_sampling"), RIDGE),
-    **dict.fromkeys(
-        ("bpe", "phased_uncertainty_sampling", "breadthwise_exploration"), RIDGE | HORIZON
-    ),
-    "bpe_delay": {**RIDGE, **HORIZON, "delay": 3},
-    "certified_bucb": {**RIDGE, "horizon": 30},
-    "cgp_ucb": {**RIDGE, "context_domain": 1},
-    "ec_gp_ucb": {**RIDGE, "misspecification": 0.1},
-    "gp_ucb_sdf": {**RIDGE, "minimum": -1.0},
-    "he_stable_opt": {"radius": 0.1},
-    "regret_balancing": {**RIDGE, **HORIZON, "max_information_gain": 2.0},
-    "stable_opt": {**RIDGE, "radius": 0.1},
+    "bpe_delay": {"delay": 3},
+    "certified_bucb": {"horizon": 30},
+    "cgp_ucb": {"context_domain": 1, "kernel": rbf(0.9, 0.5, 0.7)},
+    "regret_balancing": {"max_information_gain": 2.0},
 }
+
+
 OF_LENGTHSCALES = ("a_gp_ucb", "lb_gp_ucb")
-OF_MODELS = ("he_gp_ucb", "mle_ucb", "expected_ucb", "credible_ucb", "safe_ucb", "he_stable_opt")
 
 
 class Scene:
@@ -62,6 +54,9 @@ class Scene:
     def candidates(self) -> bx.CandidateModels:
         return bx.CandidateModels([self.kernel, rbf(0.5)], LAMBDA)
 
+    def lengthscales(self) -> bx.CandidateModels:
+        return bx.CandidateModels.lengthscales(rbf(1.0), [1.0, 0.5], LAMBDA)
+
     def fresh(self) -> bx.Strategy:
         return bx.OptimisticStrategy(self.grid, self.model(), 2.0, seed=1)
 
@@ -83,19 +78,22 @@ class Scene:
 
     def arguments(self, method: str) -> dict[str, Any]:
         """Arguments with which an algorithm works."""
-        domain = self.box if method in ("breadthwise_exploration", "lb_gp_ucb") else self.grid
-        given: dict[str, Any] = {"domain": domain, **BOUNDS, **OWN.get(method, {})}
-        if method == "integrated_ei":
-            return {"domain": domain}
-        if method in OF_MODELS:
-            return {**given, "models": self.candidates()}
-        if method in OF_LENGTHSCALES:
-            models = bx.CandidateModels.lengthscales(rbf(1.0), [1.0, 0.5], LAMBDA)
-            return {**given, "models": models}
-        if method == "thompson_sampling":
-            return {"domain": domain, "kernel": self.kernel, **RIDGE}
-        kernel = rbf(0.9, 0.5, 0.7) if method == "cgp_ucb" else self.kernel
-        return {**given, "kernel": kernel}
+        taken = inspect.signature(getattr(bx.algorithms, method)).parameters
+        known = {
+            "domain": self.box if method in ("breadthwise_exploration", "lb_gp_ucb") else self.grid,
+            "models": self.lengthscales() if method in OF_LENGTHSCALES else self.candidates(),
+            "horizon": 20,
+            "minimum": -1.0,
+            "misspecification": 0.1,
+            "radius": 0.1,
+        }
+        given = {
+            key: known[key] for key, p in taken.items() if key in known and p.default is p.empty
+        }
+        usual = BOUNDS | (
+            {"kernel": self.kernel, "noise_variance": LAMBDA} if "kernel" in taken else {}
+        )
+        return given | {key: usual[key] for key in usual if key in taken} | OWN.get(method, {})
 
     def state(self) -> Any:
         """All that a refused call must leave as it is."""

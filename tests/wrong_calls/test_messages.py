@@ -19,43 +19,35 @@ def of_a_model() -> bx.KernelGP:
     return model
 
 
-LONG = {
-    "values of a table": lambda: bx.problems.tabulated(bx.FiniteSet(drawn(1000, 1)), NOTHING),
-    "values that are NaN": lambda: bx.problems.tabulated(
-        bx.FiniteSet(drawn(MANY, 1)), torch.full((MANY,), torch.nan)
-    ),
-    "lengthscales": lambda: bx.CandidateModels.lengthscales(rbf(0.5), NOTHING, 0.01),
-    "categories": lambda: bx.Box([(0, 1)], categories={0: NOTHING}),
-    "categories outside": lambda: bx.Box([(0, 1)], categories={0: range(MANY)}),
-    "bounds": lambda: bx.Box(torch.full((2, MANY), torch.nan)),
-    "equal bounds": lambda: bx.Box(torch.zeros(2, MANY)),
-    "rows": lambda: of_a_model().set_targets([9] * MANY, NOTHING),
-    "times": lambda: fitted_slope([1.0] * MANY, drawn(3, MANY)),
-    "probabilities": lambda: ExpectedUCB(
-        of_a_model(), width=2.0, probabilities=torch.ones(MANY).double()
-    ),
-}
+LONG = [
+    lambda: bx.problems.tabulated(bx.FiniteSet(drawn(1000, 1)), NOTHING),
+    lambda: bx.problems.tabulated(bx.FiniteSet(drawn(MANY, 1)), torch.full((MANY,), torch.nan)),
+    lambda: bx.CandidateModels.lengthscales(rbf(0.5), NOTHING, 0.01),
+    lambda: bx.Box([(0, 1)], categories={0: NOTHING}),
+    lambda: bx.Box([(0, 1)], categories={0: range(MANY)}),
+    lambda: bx.Box(torch.full((2, MANY), torch.nan)),
+    lambda: bx.Box(torch.zeros(2, MANY)),
+    lambda: of_a_model().set_targets([9] * MANY, NOTHING),
+    lambda: fitted_slope([1.0] * MANY, drawn(3, MANY)),
+    lambda: ExpectedUCB(of_a_model(), width=2.0, probabilities=torch.ones(MANY).double()),
+]
 
 
-@pytest.mark.parametrize("case", LONG)
-def test_of_many_values_a_few_are_shown_and_their_number(case):
+@pytest.mark.parametrize("call", LONG)
+def test_of_many_values_a_few_are_shown_and_their_number(call):
     with pytest.raises(ValueError, match=str(MANY)) as error:
-        LONG[case]()
+        call()
     assert len(str(error.value)) < 400
 
 
 @pytest.mark.parametrize("method", [OptimisticModelUCB, ExpectedUCB])
 def test_a_model_list_is_refused_with_what_to_give_in_its_place(method):
     X, Y = drawn(5, 2), drawn(5, 1, seed=1)
-    alike = SingleTaskGP(X, Y), SingleTaskGP(X, 2 * Y)
-    together = ModelListGP(*alike)
+    together = ModelListGP(SingleTaskGP(X, Y), SingleTaskGP(X, 2 * Y))
+    more = {"probabilities": [0.5, 0.5]} if method is ExpectedUCB else {}
     for given in (together, [together, together]):
         with pytest.raises(ValueError, match=r"models must .* ModelListGP .*\[\*model\.models\]"):
-            method(given, width=2.0, **_more(method))
+            method(given, width=2.0, **more)
     with pytest.raises(ValueError, match=r"models must .* posterior_transform"):
         method(SingleTaskGP(X, torch.cat([Y, Y], dim=-1)), width=2.0)
-    method([*together.models], width=2.0, **_more(method))  # the cure
-
-
-def _more(method):
-    return {"probabilities": [0.5, 0.5]} if method is ExpectedUCB else {}
+    method([*together.models], width=2.0, **more)  # the cure

@@ -102,7 +102,7 @@ class Search(Immutable, ABC):
 class Highest(Search):
     """Chooses the point and the model with the highest upper bound, or the point with the highest
     average of the upper bounds. On a finite set the first of several such points is chosen; bounds
-    that differ by 1e-9 of their size or less count as equal."""
+    that differ by 1e-9 (1e-5 in float32) of their size or less count as equal."""
 
     takes_shards = True
     takes_spaces = True

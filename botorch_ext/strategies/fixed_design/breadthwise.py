@@ -52,7 +52,8 @@ class BreadthwiseExploration(Strategy):
 
     A cell of level h is kept if mean + width * std + V_h reaches the largest mean - width * std,
     where V_h = B C_k r_h^xi and r_h is the half-diagonal of a cell in lengthscales. Numbers that
-    differ by 1e-9 of their size or less count as equal; of equal centers the first is evaluated.
+    differ by 1e-9 (1e-5 in float32) of their size or less count as equal; of equal centers the
+    first is evaluated.
 
     ``info`` of a trial has the keys
 
