@@ -11,7 +11,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.checks import amount, one_number, whole_number
+from botorch_ext.checks import amount, flag, one_number, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.reading import as_domain
 from botorch_ext.kernel_functions import require_unbatched
@@ -93,9 +93,10 @@ def max_information_gain(
         G_T, or its upper end, in nats.
 
     Raises:
-        ValueError: If the count is less than 1, the noise variance is not positive, or the kernel
-            is batched.
+        ValueError: If the count is less than 1, the noise variance is not positive, the kernel is
+            batched, or ``upper`` is no bool.
     """
+    flag(upper, "upper")
     greedy = float(greedy_information_gain(kernel, domain, num_points, noise_variance, seed)[-1])
     return greedy / GREEDY_SHARE if upper else greedy
 

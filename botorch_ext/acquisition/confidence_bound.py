@@ -176,14 +176,15 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
         if num_observations is not None:
             num_observations = whole_number(num_observations, "num_observations", least=0)
         super().__init__(model, width, posterior_transform, maximize, X_pending)
+        noise = None
+        if noise_variance is not None:
+            noise = checked_noise_variance(noise_variance, self.width.dtype, self.width.device)
         if misspecification == 0:
             return
         if num_observations is None:
             num_observations = _num_observations(model)
-        if noise_variance is None:
+        if noise is None:
             noise = _noise_variance(model, posterior_transform)
-        else:
-            noise = checked_noise_variance(noise_variance, self.width.dtype, self.width.device)
         added = enlargement(misspecification, num_observations + 1, noise)
         if bool(((added > SEVERAL_TIMES * self.width) & (self.width > 0)).any()):
             message = (

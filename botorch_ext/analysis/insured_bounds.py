@@ -63,6 +63,7 @@ def insured_ucb_bound(
     )
     for name, share in (("alpha", alpha), ("beta", beta), ("purse", purse)):
         amount(share, name, "non-negative and finite")
+    require(purse <= 1, "purse", purse, "in [0, 1]")
     most = whole_number(max_follow_ups, "max_follow_ups", least=0)
     budget = max(alpha * exploited, beta * rkhs_bound * math.sqrt(horizon))
     return exploited + (1 + most * purse) * budget + most * 2 * rkhs_bound

@@ -14,7 +14,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from botorch_ext import host
-from botorch_ext.checks import amount, short, whole_number
+from botorch_ext.checks import amount, flag, short, whole_number
 from botorch_ext.delays import as_delay
 from botorch_ext.domains import FiniteSet, require_same_kind
 from botorch_ext.domains.contexts import ContextSpace, with_context
@@ -151,6 +151,7 @@ def simulate(
     problem = as_problem(problem, strategy.domain)
     horizon = whole_number(horizon, "horizon", least=1)
     seed = whole_number(seed, "seed", least=0)
+    flag(progress, "progress")
     if problem.domain.dim != strategy.domain.dim:
         raise ValueError(
             f"problem must have a domain of dimension {strategy.domain.dim}, "

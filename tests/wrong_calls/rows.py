@@ -215,7 +215,7 @@ DELAYS = [
 
 # --- acquisition ----------------------------------------------------------------------------------
 
-OWN = "models=model probabilities=weights bounds=bounds noise_variance=anything"
+OWN = "models=model probabilities=weights bounds=bounds noise_variance=positive-ones"
 ACQUISITION = [
     *(
         of(f"acquisition.{name}", OWN, lambda s, which=which: {which: s.gp})
@@ -238,7 +238,7 @@ ANALYSIS = [
     *(
         row(
             f"analysis.{name}",
-            "c=positive dim=count norm=positive growth=positive purse=least-zero",
+            "c=positive dim=count norm=positive growth=positive",
         )
         for name in analysis.__all__
         if name.endswith(("_bound", "_exponent"))
@@ -262,7 +262,7 @@ ANALYSIS = [
         "X=X-of-rows Y=values",
         lambda s: {"X": s.X, "Y": s.Y},
     ),
-    row(f"{GAIN}max_information_gain", "upper=anything"),
+    row(f"{GAIN}max_information_gain", "upper=flag"),
     row(f"{GAIN}greedy_information_gain"),
     row(f"{GAIN}product_kernel_bound", action_gain=1.0, context_rank=2),
     row(f"{GAIN}additive_kernel_bound", action_gain=1.0, context_gain=1.0),
@@ -273,10 +273,10 @@ PROBLEMS = [
     row("problems.RKHSFunction.random", ON_SETS),
     row(
         "problems.Perturbed",
-        "misspecification=epsilon problem=anything",
+        "misspecification=epsilon",
         perturbation=lambda X: 0 * X[:, 0],
     ),
-    row("problems.tabulated", "values=table domain=anything", values=[0.0] * 24),
+    row("problems.tabulated", "values=table", values=[0.0] * 24),
     row("problems.SyntheticProblem", "noise_std=least-zero", test_function=Branin()),
     of(
         "problems.global_maximum",
@@ -367,7 +367,7 @@ STUDIES = [
     of("optimize", FIRST, lambda s: {"domain": s.box, **BRIEF}),
     of(
         "simulate",
-        "noise_std=least-zero progress=anything",
+        "noise_std=least-zero",
         lambda s: {"strategy": s.fresh(), "horizon": 2},
     ),
     of(

@@ -30,12 +30,15 @@ class Perturbed:
         misspecification: eps, the bound on \\|m\\|, checked at every evaluation.
 
     Raises:
-        ValueError: If eps is negative or infinite, or the perturbation exceeds it.
+        ValueError: If the problem has no domain, eps is negative or infinite, or the perturbation
+            exceeds it.
     """
 
     def __init__(
         self, problem: Problem, perturbation: Perturbation, misspecification: float
     ) -> None:
+        if not isinstance(getattr(problem, "domain", None), Box | FiniteSet):
+            raise ValueError(f"problem must be a Problem with a domain, got {short(problem)}")
         self.rkhs_part: Problem = problem
         self.perturbation: Perturbation = perturbation
         self.misspecification: float = _require_misspecification(misspecification)
@@ -177,8 +180,11 @@ def tabulated(domain: FiniteSet, values: Tensor | Sequence[float]) -> Perturbati
         A perturbation for `Perturbed`; outside the set it raises an `OutsideDomainError`.
 
     Raises:
-        ValueError: If the number of values is wrong, or one is not finite.
+        ValueError: If the domain is no finite set, the number of values is wrong, or one is not
+            finite.
     """
+    if not isinstance(domain, FiniteSet):
+        raise ValueError(f"domain must be a FiniteSet, got {short(domain)}")
     table = torch.as_tensor(values, dtype=domain.dtype, device=domain.device).detach().clone()
     if table.shape != (domain.num_points,) or not bool(torch.isfinite(table).all()):
         raise ValueError(
