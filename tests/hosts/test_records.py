@@ -162,3 +162,19 @@ def test_records_that_others_do_not_fit_are_trials_of_others() -> None:
     copy.tell(5, 7.5)
     copy.hosted.follow(copy.trials)
     assert [*history(copy).values.values()][-1] == 7.5 and history(copy).num_asked > 2
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [("attached", 1, 0.5), ("attached", 0, 0.5), ("corrected", 1, 0.5), ("told", 0, 0.5)],
+    ids=["it runs", "it has a value", "it has none", "it was told"],
+)
+def test_a_record_of_what_cannot_have_happened_is_the_trial_of_others(fact: Any) -> None:
+    host = with_answers(4)
+    last = host.trials[3]
+    record = Record.read(last.record)
+    host.trials[3] = replace(last, record=replace(record, before=(*record.before, fact)).text())
+    host.resume()
+    with pytest.warns(HostWarning, match="the record of trial 3 does not fit the other trials"):
+        host.hosted.follow(host.trials)
+    assert history(host).num_asked == 3

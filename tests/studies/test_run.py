@@ -178,7 +178,7 @@ def test_the_same_call_goes_on_in_the_sign_of_the_first_one():
         quiet(strategy, cost, 9, minimize=False)
 
 
-def test_the_objective_may_return_a_tensor_and_change_its_arguments():
+def test_the_objective_may_return_a_tensor_and_what_is_given_to_others_may_be_changed():
     spoilt, clean = contextual(), contextual()
 
     def objective(x, z):
@@ -187,9 +187,13 @@ def test_the_objective_may_return_a_tensor_and_change_its_arguments():
         z.fill_(-99.0)
         return value
 
+    def callback(trial, value):
+        trial.x.fill_(99.0)
+        trial.info.clear()
+
     spoilt.ask(context=HOURS[0])  # also where the trial was asked before
     clean.ask(context=HOURS[0])
-    quiet(spoilt, objective, 4, contexts=HOURS)
+    quiet(spoilt, objective, 4, contexts=HOURS, callback=callback)
     quiet(clean, lambda x, z: torch.tensor(g(x, z)), 4, contexts=HOURS)
     assert events(spoilt) == events(clean)
 
@@ -446,7 +450,6 @@ def test_a_callback_sees_each_trial_once_it_was_told_and_nan_of_one_that_failed(
         assert trial.info["mean"] == 0.0 + sign * mean
         seen.append((trial.id, trial.x.tolist(), value))
         assert len(strategy.history.values) == len(seen)
-        trial.x.zero_()  # it has one of its own
 
     flaky = Flaky(2, of=cost if minimize else f)
     options = {"minimize": minimize, "failure_value": -9.0 * sign, "callback": callback}
