@@ -91,9 +91,6 @@ def by_hand(ours: Client, **arguments: Any) -> tuple[bx.Space, bx.Strategy]:
     return space, bx.algorithms.gp_bucb(space, **arguments)
 
 
-# --- spaces ---------------------------------------------------------------------------------------
-
-
 def test_all_kinds_of_parameters():
     constraints = ["time + load <= 5.5", "cycles + time <= 11"]
     ours = client(MIXED, constraints=constraints, num_initial=4)
@@ -216,9 +213,6 @@ def test_spaces_that_no_strategy_has(parameters, constraints, contexts, message)
         AxSpace(SearchSpace(parameters, constraints), contexts)
 
 
-# --- objectives and values ------------------------------------------------------------------------
-
-
 def test_maximisation_and_sums_of_metrics():
     ours = client(objective="2*gain - loss", **FIXED)
     space, hand = by_hand(ours, **FIXED)
@@ -316,9 +310,6 @@ def test_all_analyses_work():
     kinds = {type(card).__name__ for card in cards}
     assert "PlotlyAnalysisCard" in kinds
     assert not kinds & {"ErrorAnalysisCard", "NotApplicableStateAnalysisCard"}
-
-
-# --- asking ---------------------------------------------------------------------------------------
 
 
 def test_methods_that_wait_and_end():
@@ -441,9 +432,6 @@ def half(X):
 def test_wrong_arguments_are_refused_when_the_strategy_is_made(algorithm, arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         generation_strategy(algorithm, **arguments)
-
-
-# --- saving ---------------------------------------------------------------------------------------
 
 
 def week(ours: Client) -> None:

@@ -55,8 +55,6 @@ def numbers(trials: Any) -> list[int]:
     return [json.loads(each.system_attrs[ATTRIBUTE]["record"])["number"] for each in trials]
 
 
-# --- spaces ---------------------------------------------------------------------------------------
-
 MIXED = {
     "rate": FloatDistribution(1e-4, 0.1, log=True),
     "share": FloatDistribution(0.1, 0.75, step=0.05),
@@ -150,9 +148,6 @@ def test_a_value_that_was_evaluated_elsewhere_is_attached_there() -> None:
     assert history(study).trials[1].x.tolist() == [*study.trials[0].params.values()]
 
 
-# --- storages and processes -----------------------------------------------------------------------
-
-
 def storages(folder: Any) -> dict[str, Any]:
     return {
         "sqlite": lambda: RDBStorage(f"sqlite:///{folder}/study.db"),
@@ -233,9 +228,6 @@ def test_a_copy_of_a_sampler_asks_the_same_and_goes_its_own_way(copied: Any) -> 
         hand.tell(hand.ask(), -trial.value)
     assert [*asked.values()] == hand.ask().x.tolist()
     assert before._followed.hosted.strategy.history.num_asked == 4
-
-
-# --- trials that others chose, that fail or come again --------------------------------------------
 
 
 def test_a_retry_is_a_trial_of_its_own() -> None:
@@ -330,8 +322,6 @@ def test_a_point_that_failed_is_not_asked_again_and_it_is_said_once() -> None:
     assert len({*seen}) == 4 and "repeat=True" in message
 
 
-# --- what is sampled at random --------------------------------------------------------------------
-
 ROUNDS = {"kernel": RBFKernel(), "noise_variance": 0.01, "width": 1.0, "horizon": 8}
 X = FloatDistribution(0.0, 1.0)
 
@@ -412,8 +402,6 @@ def test_a_running_trial_of_another_seed_or_space_is_said() -> None:
         study.ask({"x": X})
 
 
-# --- trees ----------------------------------------------------------------------------------------
-
 TREE = {
     "booster": CategoricalDistribution(["gbtree", "dart"]),
     "depth": IntDistribution(1, 9),
@@ -459,9 +447,6 @@ def test_a_tree_is_asked_in_its_branches() -> None:
         lambda: study.optimize(lambda t: t.suggest_int("depth", 1, 9) + branch(t), n_trials=6)
     )
     assert message == "depth is sampled at random: by the conditions it does not count here"
-
-
-# --- what is refused, and Optuna's own analyses ---------------------------------------------------
 
 
 IN_TREE = {"search_space": TREE}

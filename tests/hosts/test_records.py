@@ -41,9 +41,6 @@ def history(host: Memory) -> Any:
     return host.hosted.strategy.history
 
 
-# --- records as text ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -71,9 +68,6 @@ def test_a_record_whose_point_is_outside_is_refused_and_changes_nothing() -> Non
     assert host.ask() == with_answers().ask()
 
 
-# --- trials that change ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("status", ["running", "failed", "abandoned"])
 def test_a_value_that_is_taken_back_stays_once_it_is_recorded(status: Any) -> None:
     host = with_answers()
@@ -91,9 +85,6 @@ def test_a_value_that_is_taken_back_stays_once_it_is_recorded(status: Any) -> No
     host.tell(0, told + 1.0)
     host.hosted.follow(host.trials)
     assert history(host).values[0] == told + 1.0
-
-
-# --- trials of others -----------------------------------------------------------------------------
 
 
 def test_trials_of_others_are_attached_when_they_have_a_value() -> None:

@@ -17,11 +17,6 @@ from tests.studies.commands import refused, shown
 BOX = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "lab.db"
-
-
 def made(path, *options):
     """The page as a command writes it, from events alone."""
     output = path.with_suffix(".html")
@@ -129,9 +124,6 @@ def test_empty_studies_and_those_without_values(path, figures):
     parsed = require_harmless(made(path))
     assert "none is waited for" in parsed.text
     assert "Crosses are failed. Squares are abandoned." in parsed.text
-
-
-# --- whatever the numbers and the texts are -------------------------------------------------------
 
 
 def test_a_picture_that_cannot_be_drawn_leaves_the_page(path, figures, monkeypatch):

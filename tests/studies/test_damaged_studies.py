@@ -37,11 +37,6 @@ CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "lab.db"
-
-
 def filled(path, number=5):
     """A study in its file alone, without a log beside it: asks and their answers. Its events."""
     study = bx.Study(path, at_random())
@@ -55,8 +50,6 @@ def execute(path, *changes):
         for change in changes:
             connection.execute(change)
 
-
-# --- damage ---------------------------------------------------------------------------------------
 
 EVENTS, STUDIES = "botorch_ext_events", "botorch_ext_studies"
 MANY = "SELECT hex(zeroblob(9))"
@@ -171,9 +164,6 @@ def test_a_class_that_a_file_names_is_not_imported(path):
     assert "this" not in sys.modules
 
 
-# --- places ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("place", "message"),
     [
@@ -248,9 +238,6 @@ def test_what_is_not_installed_is_named(tmp_path, monkeypatch, missing, place, m
     without_package(monkeypatch, missing, *modules)
     with pytest.raises((ImportError, StudyError), match=message):
         bx.Study(place if "://" in place else tmp_path / place, at_random())
-
-
-# --- in use, full, not to be written --------------------------------------------------------------
 
 
 def test_a_study_in_use_by_somebody_who_does_not_let_go(path, monkeypatch):

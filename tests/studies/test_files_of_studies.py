@@ -24,11 +24,6 @@ from botorch_ext.studies import sqlite_files
 from tests.studies.kept import at_random
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "lab.db"
-
-
 def _files(path):
     return [Path(f"{path}{ending}") for ending in ("", "-wal", "-shm")]
 

@@ -78,9 +78,6 @@ class Flaky:
         return self.of(*given)
 
 
-# --- what is asked and told -----------------------------------------------------------------------
-
-
 SOURCES = {
     "known ahead": lambda values: values,
     "a function": lambda values: lambda number: values[number],
@@ -229,9 +226,6 @@ def test_the_progress_bar_counts_on_and_shows_the_best_in_the_sign_of_the_object
     assert result.best_value == (min if minimize else max)(result.Y.tolist())
 
 
-# --- contexts and actions -------------------------------------------------------------------------
-
-
 def test_contexts_belong_to_the_number_of_the_trial():
     """A function is called just before each ask; pending trials keep theirs."""
     strategy, flaky, order = contextual(), Flaky(of=g), []
@@ -275,9 +269,6 @@ def test_the_end_of_an_iterator_ends_the_run(name):
     strategy = contextual()
     result = quiet(strategy, g, 9, **streams)
     assert result.ids == [0, 1, 2, 3] and strategy.pending == [] and not result.interrupted
-
-
-# --- failures -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("returned", [None, "0.5", torch.zeros(2), [1.0], 1j], ids=repr)
@@ -412,9 +403,6 @@ def test_a_run_without_a_value_has_no_best():
     assert (result.ids, result.best_x, result.best_value) == ([0], None, None)
 
 
-# --- what ends it ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("moment", ["ask", "tell"])
 def test_ctrl_c_never_leaves_a_strategy_half_changed(moment, monkeypatch):
     strategy = make(finite(), initial=data(finite(), 3))
@@ -535,8 +523,6 @@ def test_the_run_ends_once_a_value_is_good_enough(minimize, tmp_path):
         study.attach(finite().points[3], sign * 7.0)
         assert quiet(study, objective, 5, target=sign * 6.0).ids == [1]
 
-
-# --- optimize -------------------------------------------------------------------------------------
 
 PEAK = torch.tensor([12.0, 60.0], dtype=torch.float64)
 BOUNDS = [(0.0, 20.0), (20.0, 80.0)]

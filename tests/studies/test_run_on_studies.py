@@ -76,9 +76,6 @@ def broken(x):
     raise OSError("no instrument here")
 
 
-# --- one run --------------------------------------------------------------------------------------
-
-
 def test_a_run_counts_all_trials_of_a_study_and_has_a_copy_of_its_strategy(place):
     study = random(place, minimize=True)
     result = quiet(study, lambda x: 0.5, 5)
@@ -129,9 +126,6 @@ def test_what_someone_else_tells_meanwhile_stands(place):
     values = dict(zip(result.ids, result.Y.tolist(), strict=True))
     assert sorted(values) == [0, 1, 2, 3, 5, 6] and (values[2], values[5]) == (0.125, 0.25)
     assert study.pending == []
-
-
-# --- several runs ---------------------------------------------------------------------------------
 
 
 def test_a_run_leaves_alone_what_another_has_under_way(place):
@@ -214,9 +208,6 @@ def test_what_others_ask_is_waited_for_and_taken_over_if_nobody_answers(
     assert len(seen) == (5 if is_answered else 8)
 
 
-# --- values that come late ------------------------------------------------------------------------
-
-
 @pytest.fixture
 def on_other_machines(monkeypatch):
     """Runs that do not see what each has under way."""
@@ -275,9 +266,6 @@ def test_a_value_that_cannot_be_used_is_shown(place, make, answer, reason):
     same = random(place, name="same")
     late(same, random(place, name="same"), lambda study: study.tell(0, 0.25))
     assert len(same.events) == 2  # the same value twice is told once
-
-
-# --- outages --------------------------------------------------------------------------------------
 
 
 class AtOnce(Executor):
@@ -360,9 +348,6 @@ def test_a_warning_that_is_made_an_error_loses_no_value(place):
         with pytest.raises(TrialFailedWarning):
             quiet(study, objective, 20, executor=AtOnce(), max_pending=8)
     assert (study.report()["num_told"], study.report()["failed"], study.pending) == (7, [2], [])
-
-
-# --- processes that are killed --------------------------------------------------------------------
 
 
 def test_a_claim_to_a_file_that_was_just_removed_is_none(place, monkeypatch):

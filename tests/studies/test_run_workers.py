@@ -149,9 +149,6 @@ def test_a_made_executor_is_shut_down_with_what_it_understands(end, options):
     assert len(quiet(RowsInTurn(finite()), f, 4, executor=lambda: bare).ids) == 4
 
 
-# --- Ctrl-C and other ends ------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_ctrl_c_while_threads_work():
     strategy, release, pool = make(finite()), threading.Event(), Threads(3)
@@ -258,8 +255,6 @@ def test_what_is_told_when_a_run_ends_is_all_that_came(first):
     assert strategy.history.failed == {1} and strategy.pending == [0]
 
 
-# --- workers that die -----------------------------------------------------------------------------
-
 DIED = BrokenExecutor("died")
 
 
@@ -334,9 +329,6 @@ def test_a_cluster_that_leaves_its_futures_undone_ends_the_run(monkeypatch):
     with pytest.raises(BrokenExecutor, match="lost its cluster"):
         quiet(strategy, f, 9, executor=ByHand(loses))
     assert sorted(strategy.history.values) == [0, 1, 2] and strategy.pending == [3]
-
-
-# --- pools and clusters of processes --------------------------------------------------------------
 
 
 def spawning(num_workers):

@@ -55,9 +55,6 @@ def drawn(delay, horizon, seed=3):
     return noise, as_delay(delay).sample(horizon, np.random.default_rng(delay_stream))
 
 
-# --- the definition -------------------------------------------------------------------------------
-
-
 def values_at(problem, points, context):
     """Of points in a context, if there is one."""
     if context is not None:
@@ -176,9 +173,6 @@ def test_the_end_of_the_strategy():
         simulate(Stuck(finite()), rkhs(), 9)
 
 
-# --- what is simulated ----------------------------------------------------------------------------
-
-
 def test_it_lives_on_the_device_of_its_domain(device):
     domain = finite(device=device)
     problem = rkhs(domain)
@@ -228,9 +222,6 @@ def test_an_unknown_maximum_is_no_obstacle_where_actions_are_given():
         simulate(RandomSearch(box()), Unknown(), HORIZON)
 
 
-# --- functions and tables -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("as_values", [list, np.array, torch.tensor])
 def test_the_values_of_the_points_of_a_set(as_values):
     values = [math.sin(i) for i in range(54)]
@@ -273,9 +264,6 @@ def test_what_is_no_problem_is_refused(problem, domain):
     with pytest.raises(ValueError, match="problem must have contexts for a strategy with them"):
         simulate(RandomSearch(finite(), context_domain=1), lambda x: 0.0, 5)
     assert strategy.events == ()
-
-
-# --- what is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

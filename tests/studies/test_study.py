@@ -35,14 +35,6 @@ from botorch_ext.studies.journal import Journal
 from tests.studies.kept import BOX, POINTS, at_random, gp_bucb, kernel, on_a_set
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "lab.db"
-
-
-# --- what is kept ---------------------------------------------------------------------------------
-
-
 def test_what_returned_is_on_disk(path):
     study, kept = bx.Study(path, at_random()), []
     for call, number in [
@@ -92,9 +84,6 @@ def test_opening_decides_nothing_and_takes_each_event_once(path):
     again = bx.Study(path, Counts(BOX))
     assert (Counts.decided, Counts.absorbed) == (0, len(again.events) - 3)
     assert again.report() == study.report() and again.report()["corrected"] == [1, 2]
-
-
-# --- the sign of the user -------------------------------------------------------------------------
 
 
 #: The numbers of records that have the units and the sign of the values.
@@ -214,9 +203,6 @@ def test_predictions_of_a_study_are_in_the_sign_of_its_values(tmp_path):
     assert len(down.events) == 8  # nothing was asked
 
 
-# --- all or nothing -------------------------------------------------------------------------------
-
-
 class FailsAtTheSecond(RandomSearch):
     """Memory ends at the second trial of the first batch."""
 
@@ -325,9 +311,6 @@ def test_a_call_inside_a_call_is_refused_and_the_outer_one_goes_on(path):
     with patch.object(RandomSearch, "_decide", decides):
         assert study.ask().id == 0
     assert len(study.events) == 1 and study.ask().id == 1
-
-
-# --- who opens it ---------------------------------------------------------------------------------
 
 
 def test_the_objective_and_its_unit_are_those_the_study_was_begun_with(path):

@@ -53,9 +53,6 @@ def modelled(minimize=False, context=None):
     return bx.Study("lab.db", strategy, objective="yield", unit="%", minimize=minimize)
 
 
-# --- rows outside the space -----------------------------------------------------------------------
-
-
 def test_a_column_in_another_unit_is_refused_and_kept_where_one_says_so(folder, capsys):
     study = begun()
     kelvin = [row | {"temperature": row["temperature"] + 273.15} for row in ROWS]
@@ -92,9 +89,6 @@ def test_rows_outside_are_named_kept_and_never_the_best():
     rows = [{"a": 0.5, "b": 0.25, "yield": 1.0}, {"a": 0.75, "b": 0.5, "yield": 1.0}]
     with pytest.warns(TableWarning, match=r"row 1: a \+ b <= 1 must hold"):
         begun("sum.db", space).attach(rows)
-
-
-# --- columns --------------------------------------------------------------------------------------
 
 
 def test_columns_are_found_by_name_and_others_are_named():
@@ -154,9 +148,6 @@ def test_frames_of_pandas_with_what_is_missing():
     assert len(study.attach(frame.astype({"solvent": "category", "equivalents": "int8"}))) == 2
 
 
-# --- results that are there -----------------------------------------------------------------------
-
-
 def test_a_result_twice_is_refused_and_a_correction_makes_another():
     study = begun()
     study.attach([ROWS[0], ROWS[0] | {"yield": 8.0}])
@@ -196,9 +187,6 @@ def test_values_in_a_sheet_from_before_or_after_a_correction_are_known(folder, c
             assert said == "told 1 trial: 1\ntold before: 1 trial: 0\n"
     assert study.strategy.history.values == {0: -13.0, 1: -9.0}
     assert study.to_pandas()["value"].tolist() == [13.0, 9.0]
-
-
-# --- points of a table ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("minimize", [False, True])
