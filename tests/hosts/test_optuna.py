@@ -15,11 +15,7 @@ from gpytorch.kernels import RBFKernel
 
 optuna = pytest.importorskip("optuna")
 
-from optuna.distributions import (  # noqa: E402
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution  # noqa: E402
 from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage  # noqa: E402
 from optuna.storages.journal import JournalFileBackend  # noqa: E402
 from optuna.trial import TrialState  # noqa: E402

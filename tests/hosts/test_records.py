@@ -10,12 +10,7 @@ import pytest
 
 import botorch_ext as bx
 from botorch_ext.domains.choices import Choice
-from botorch_ext.exceptions import (
-    BrokenStudyError,
-    HostWarning,
-    NewerStudyError,
-    StudyError,
-)
+from botorch_ext.exceptions import BrokenStudyError, HostWarning, NewerStudyError, StudyError
 from botorch_ext.integrations.host_trials import HostTrial, Record
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.recipes import Recipe

@@ -36,14 +36,7 @@ from botorch_ext.studies.plain_events import from_json, to_json
 from botorch_ext.studies.translations import TRANSLATIONS, Dropped
 from tests.helpers import matern, rbf
 from tests.studies.kept import BOX, gp_bucb, kernel
-from tests.studies.kept_methods import (
-    FILES,
-    METHODS,
-    MINIMISED,
-    context_of,
-    seen,
-    value_of,
-)
+from tests.studies.kept_methods import FILES, METHODS, MINIMISED, context_of, seen, value_of
 
 LAMBDA = {"noise_variance": 0.01}
 NUMBERS = {"rkhs_bound": 1.0, "noise_std": 0.1}

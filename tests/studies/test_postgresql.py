@@ -21,11 +21,7 @@ from benchmarks.studies import many_processes, postgresql
 from benchmarks.studies.kills import lines
 from benchmarks.studies.postgresql import PASSWORD
 from botorch_ext.command_line import main
-from botorch_ext.exceptions import (
-    AnotherStrategyError,
-    StudyError,
-    UnreachableStudyError,
-)
+from botorch_ext.exceptions import AnotherStrategyError, StudyError, UnreachableStudyError
 from botorch_ext.studies import databases
 from botorch_ext.studies.databases import Database
 from tests.studies.kept import at_random, failing, gp_bucb

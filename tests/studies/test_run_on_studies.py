@@ -16,11 +16,7 @@ import torch
 import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext import run
-from botorch_ext.exceptions import (
-    TrialFailedWarning,
-    UnreachableStudyError,
-    UntoldValueWarning,
-)
+from botorch_ext.exceptions import TrialFailedWarning, UnreachableStudyError, UntoldValueWarning
 from botorch_ext.strategies import Abandoned, Asked, Attached, RandomSearch, Told
 from botorch_ext.studies import questions, running_trials, target
 from botorch_ext.studies.journal import Journal

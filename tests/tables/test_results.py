@@ -6,12 +6,7 @@ from torch.testing import assert_close
 
 import botorch_ext as bx
 from botorch_ext.command_line import main
-from botorch_ext.exceptions import (
-    OutsideDomainWarning,
-    TableError,
-    TableWarning,
-    UnknownTrialError,
-)
+from botorch_ext.exceptions import OutsideDomainWarning, TableError, TableWarning, UnknownTrialError
 from botorch_ext.strategies import RandomSearch
 from tests.helpers import rbf
 from tests.studies.commands import refused, shown
