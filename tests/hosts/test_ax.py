@@ -421,7 +421,6 @@ def half(X):
 @pytest.mark.parametrize(
     ("algorithm", "arguments", "message"),
     [
-        ("gp_buc", {}, "algorithm must be .*did you mean 'gp_bucb'"),
         ("gp_bucb", {"context_domain": 1}, "context_domain must not be given.*contexts="),
         ("gp_bucb", {"contexts": "heat"}, "contexts must be a list of names"),
         ("cgp_ucb", {}, "contexts must be given for cgp_ucb"),

@@ -451,8 +451,6 @@ IN_TREE = {"search_space": TREE}
 @pytest.mark.parametrize(
     ("algorithm", "arguments", "message"),
     [
-        ("gp_bcub", {}, "did you mean 'gp_bucb'"),
-        ("cgp_ucb", {}, "needs a context"),
         ("gp_bucb", {"repeat": "no"}, "repeat"),
         ("gp_bucb", {"search_space": {"a": 3}}, "a must have a distribution"),
         ("gp_bucb", {"search_space": {"a": IntDistribution(0, 2**60)}}, "a cannot be searched"),

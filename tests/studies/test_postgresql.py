@@ -104,23 +104,6 @@ def test_a_server_that_is_restarted(server):
     assert lines(bx.Study(server.url(), at_random(), name="restarted")) == lines(study)
 
 
-def test_a_run_waits_for_a_server_that_is_restarted(server):
-    study, calls = bx.Study(server.url(), at_random(), name="run"), []
-    back = threading.Timer(1.5, server.start)
-
-    def objective(x):
-        calls.append(x)
-        if len(calls) == 3:
-            server.stop()
-            back.start()
-        return 0.5
-
-    result = bx.run(study, objective, 6)  # its bar looks at the study while there is none
-    back.join()
-    assert result.ids == list(range(6))
-    assert len(calls) == 6
-
-
 def test_two_studies_of_one_server_do_not_wait_for_each_other(server):
     one = bx.Study(server.url(), at_random(), name="not waiting")
     two = bx.Study(server.url(), at_random(), name="nor this one")

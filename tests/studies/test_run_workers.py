@@ -24,7 +24,6 @@ from botorch_ext.studies import running_study
 from tests.objectives import (
     ends_at_first,
     f,
-    first_call_fails,
     first_worker_dies,
     killed_at_first,
     slow,
@@ -397,16 +396,6 @@ def dask_client(folder, processes, workers):
         distributed.Client(cluster) as client,
     ):
         yield client
-
-
-@pytest.mark.slow
-def test_dask_in_threads(tmp_path):
-    objective = partial(first_call_fails, str(tmp_path / "flag"))
-    with dask_client(tmp_path, processes=False, workers=1) as client:
-        options = {"executor": client.get_executor(pure=False), "max_pending": 3}
-        require_all(quiet(make(finite()), objective, 10, max_retries=1, **options), 10)
-        assert client.submit(int).result() == 0  # the caller's client stays open
-    assert (tmp_path / "flag").exists()
 
 
 @pytest.mark.slow
