@@ -42,8 +42,7 @@ def journal(folder: Any) -> Any:
 def takes(
     lock: Any, until: threading.Event | None = None
 ) -> tuple[threading.Event, threading.Thread]:
-    """Another thread takes a lock and lets it go, at once or when it is told; it says when it had
-    it."""
+    """Another thread takes a lock, says so, and lets it go, at once or when it is told."""
     taken = threading.Event()
 
     def take() -> None:

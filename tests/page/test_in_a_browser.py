@@ -28,16 +28,6 @@ def failures(path):
     return begun(path, name="values that come late, of a week in November" * 3)
 
 
-def contexts(path):
-    numbers = {"noise_variance": 0.01, "width": 2.0, "context_domain": bx.Box([(0.0, 9.0)])}
-    box = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
-    study = bx.Study(path, bx.algorithms.gp_bucb(box, rbf(1.0), **numbers))
-    for i in range(12):
-        trial = study.ask(context=[[1.0, 4.0, 8.0][i % 3]])
-        study.tell(trial, -float(trial.x[0] ** 2) + i % 3)
-    return study
-
-
 def candidate_models(path):
     models = bx.CandidateModels.lengthscales(rbf(1.0), [0.1, 0.3, 0.6, 2.0], 0.01)
     box = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
@@ -49,7 +39,7 @@ def candidate_models(path):
     return study
 
 
-STUDIES = (mixed, failures, contexts, candidate_models)
+STUDIES = (mixed, failures, candidate_models)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,4 @@
-"""Files and servers that are damaged, foreign, full, newer or none: named errors, and nothing
-lost."""
+"""Files and servers that are damaged, foreign, full, newer or none: nothing is lost."""
 
 import ctypes
 import os

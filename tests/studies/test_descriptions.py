@@ -1,5 +1,4 @@
-"""What a study keeps of its strategy: the same arguments open it in every version and on every
-machine, others never do, and methods of the library are made again from it."""
+"""Descriptions: the same arguments open a study in every version, and others never do."""
 
 import functools
 import json

@@ -1,5 +1,4 @@
-"""Files of studies that are copied, moved, deleted or looked at while they are open, and calls that
-are interrupted."""
+"""Files of studies that are copied, moved, deleted or looked at while they are open."""
 
 import fcntl
 import json

@@ -1,5 +1,4 @@
-"""Studies and runs with named parameters: params of trials, tables whose columns keep their names,
-and what is kept of a space."""
+"""Studies and runs with named parameters, and the tables of both."""
 
 from datetime import UTC, datetime
 

@@ -1,5 +1,4 @@
-"""Studies on a PostgreSQL server that the tests start: several askers, a server that is restarted,
-and a password that is never shown."""
+"""Studies on a PostgreSQL server that the tests start and restart."""
 
 import os
 import signal

@@ -1,5 +1,4 @@
-"""`run` in this thread and `optimize`: what is asked, evaluated, told and returned, and what ends
-it."""
+"""`run` in this thread and `optimize`: what is asked, told and returned, and what ends it."""
 
 import math
 import re

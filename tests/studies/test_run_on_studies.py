@@ -1,5 +1,4 @@
-"""`run` on a study: several runs at once, others that answer meanwhile, outages, and processes that
-are killed."""
+"""`run` on a study: several runs at once, others that answer, outages, and kills."""
 
 import os
 import signal

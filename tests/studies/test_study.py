@@ -1,5 +1,4 @@
-"""What a study keeps, shows and refuses: on disk before a call returns, all of a call or nothing,
-in the sign of the user."""
+"""What a study keeps, shows and refuses: all of a call or nothing, in the sign of the user."""
 
 import copy
 import pickle

@@ -1,5 +1,4 @@
-"""How many threads of torch an ask has, that they come back, and that asks do not wait for each
-other."""
+"""How many threads of torch an ask has, and that asks do not wait for each other."""
 
 import signal
 import threading
