@@ -67,14 +67,18 @@ def events(strategy):
 class Flaky:
     """Raises at the attempts whose number is given, counted from 0."""
 
-    def __init__(self, *failing, of=f):
-        self.failing, self.of, self.calls = failing, of, []
+    def __init__(self, *failing, of=f, message="attempt {}"):
+        self.failing, self.of, self.message, self.calls = failing, of, message, []
 
     def __call__(self, *given):
         self.calls.append(tuple(each.tolist() for each in given))
         if len(self.calls) - 1 in self.failing:
-            raise RuntimeError(f"attempt {len(self.calls) - 1}")
+            raise RuntimeError(self.message.format(len(self.calls) - 1))
         return self.of(*given)
+
+
+def never_works():
+    return Flaky(*range(1000), message="no such file")
 
 
 SOURCES = {
@@ -305,19 +309,6 @@ def test_what_could_never_work_is_never_asked_for():
     assert strategy.events == ()
 
 
-class Broken:
-    """Raises from its ``working``-th call on, with one message or with one for each point."""
-
-    def __init__(self, working=0, each=False, until=math.inf):
-        self.working, self.each, self.until, self.calls = working, each, until, 0
-
-    def __call__(self, x):
-        self.calls += 1
-        if self.working < self.calls <= self.until:
-            raise RuntimeError(f"no such file: {x.tolist()}" if self.each else "no such file")
-        return f(x)
-
-
 @pytest.mark.parametrize("failure_value", [None, -2.0])
 @pytest.mark.parametrize(("max_pending", "most"), [(1, 3), (5, 5), (64, 10)])
 def test_an_objective_that_never_works_ends_the_run(max_pending, most, failure_value):
@@ -328,7 +319,7 @@ def test_an_objective_that_never_works_ends_the_run(max_pending, most, failure_v
         pytest.warns(TrialFailedWarning),
         pytest.raises(RepeatedFailures, match=f"{most} trials.*no such file") as stop,
     ):
-        quiet(strategy, Broken(), 200, **options)
+        quiet(strategy, never_works(), 200, **options)
     told = strategy.history.values
     assert len(strategy.history.abandoned) + len(told) == most
     assert set(told.values()) == (set() if failure_value is None else {failure_value})
@@ -338,20 +329,21 @@ def test_an_objective_that_never_works_ends_the_run(max_pending, most, failure_v
 @pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.TrialFailedWarning")
 @pytest.mark.parametrize("most", [1, 4])
 def test_so_many_failures_in_a_row_end_the_run_and_what_was_told_stays(most):
-    strategy, broken = RowsInTurn(finite()), Broken(working=6)
+    strategy, broken = RowsInTurn(finite()), Flaky(*range(6, 20))
     options = {"max_retries": 1, "max_consecutive_failures": most}
     with pytest.raises(RepeatedFailures, match=f"^{most} trials? failed in a row"):
         quiet(strategy, broken, 200, **options)
-    assert sorted(strategy.history.values) == list(range(6)) and broken.calls == 6 + 2 * most
+    assert sorted(strategy.history.values) == list(range(6))
+    assert len(broken.calls) == 6 + 2 * most
     assert sorted(strategy.history.abandoned) == list(range(6, 6 + most))
     assert len(quiet(strategy, f, 30).ids) == 30 - most
 
 
 @pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.TrialFailedWarning")
 def test_failures_of_different_kinds_at_first_are_not_taken_for_one_and_none_never_ends_it():
-    result = quiet(RowsInTurn(finite()), Broken(each=True, until=9), 12)
+    result = quiet(RowsInTurn(finite()), Flaky(*range(9)), 12)
     assert (len(result.failures), len(result.ids)) == (9, 3)
-    result = quiet(RowsInTurn(finite()), Broken(), 12, max_consecutive_failures=None)
+    result = quiet(RowsInTurn(finite()), never_works(), 12, max_consecutive_failures=None)
     assert len(result.failures) == 12
 
 

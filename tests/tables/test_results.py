@@ -38,12 +38,10 @@ def begun(place="lab.db", space=SPACE, **options):
     return bx.Study(place, strategy, objective="yield", unit="%")
 
 
-def modelled(minimize=False, context=None):
-    """A study whose model is given, on `SPACE` and a context of a range."""
-    more = {} if context is None else {"context_domain": context}
-    sides = [] if context is None else [0.5 * float(context.ends[1, 0])]
-    kernel = rbf(20.0, 0.03, 2.0, 0.8, *sides).float()
-    strategy = bx.algorithms.gp_bucb(SPACE, kernel, noise_variance=0.04, width=2.0, **more)
+def modelled(minimize=False):
+    """A study whose model is given."""
+    kernel = rbf(20.0, 0.03, 2.0, 0.8).float()
+    strategy = bx.algorithms.gp_bucb(SPACE, kernel, noise_variance=0.04, width=2.0)
     strategy.expect(bx.exceptions.PriorScaleWarning)
     return bx.Study("lab.db", strategy, objective="yield", unit="%", minimize=minimize)
 
