@@ -60,7 +60,7 @@ def test_pages_fit_every_screen(made, session, tmp_path):
     assert session.run("return getComputedStyle(document.body).color") == "rgb(230, 233, 236)"
 
 
-def test_hostile_names_stay_text(session, tmp_path):
+def test_hostile_names_stay_text(tmp_path):
     space = bx.Space(
         {
             HOSTILE: bx.Real(0, 1, unit=HOSTILE),
@@ -69,16 +69,11 @@ def test_hostile_names_stay_text(session, tmp_path):
         }
     )
     strategy = bx.algorithms.gp_bucb(space, rbf(0.6), noise_variance=0.01, width=2.0)
-    page = tmp_path / "page.html"
     options = {"name": HOSTILE, "objective": f"{HOSTILE}3", "unit": "<i>"}
     study = bx.Study(tmp_path / "lab.db", strategy, **options)
     for trial in study.ask(6):
         study.tell(trial, float(trial.x[0]))
     study.ask()
-    page.write_text(report_page(study), encoding="utf-8")
-    parsed = require_harmless(page.read_text(encoding="utf-8"))
+    parsed = require_harmless(report_page(study))
     assert HOSTILE[:39] in parsed.text and "<svg onload=alert(1)>" in parsed.text
-    for width in WIDTHS:
-        session.open(page, width)
-        assert session.run("return document.querySelectorAll('script, img, b b, i').length") == 0
-        assert session.wrong() == []
+    assert not {"script", "img", "i"} & {tag for tag, _ in parsed.elements}

@@ -44,6 +44,12 @@ def filled(path, number=5):
     return lines(study)
 
 
+def restore(path, content):
+    path.write_bytes(content)
+    for beside in ("-wal", "-shm"):
+        Path(f"{path}{beside}").unlink(missing_ok=True)
+
+
 def execute(path, *changes):
     with closing(sqlite3.connect(path)) as connection, connection:
         for change in changes:
@@ -98,9 +104,7 @@ def test_a_damaged_file_is_refused_by_name(path, damage):
     with pytest.raises(error, match=message) as caught:
         bx.Study(path, at_random())
     assert "lab.db" in str(caught.value)
-    path.write_bytes(whole)
-    for beside in ("-wal", "-shm"):
-        Path(f"{path}{beside}").unlink(missing_ok=True)
+    restore(path, whole)
     assert lines(bx.Study(path, at_random())) == before
 
 
@@ -116,13 +120,11 @@ def test_every_changed_byte_that_matters_is_noticed(path):
     before = filled(path, 20)
     whole, changed = path.read_bytes(), 0
     for place in range(60, len(whole), 1999):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x15]) + whole[place + 1 :])
+        restore(path, whole[:place] + bytes([whole[place] ^ 0x15]) + whole[place + 1 :])
         try:
             assert lines(bx.Study(path, at_random())) == before  # in a part that is not used
         except StudyError:
             changed += 1
-        for leftover in ("-wal", "-shm"):
-            Path(f"{path}{leftover}").unlink(missing_ok=True)
     assert changed > 3
 
 
