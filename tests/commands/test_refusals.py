@@ -15,11 +15,6 @@ from tests.studies.commands import COMMANDS, refused, week
 from tests.studies.kept import at_random
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "lab.db"
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_places_that_hold_no_study(path, capsys, command, tmp_path):
     assert "got no file" in refused(capsys, *command, path)

@@ -2,18 +2,11 @@
 
 import json
 
-import pytest
-
 import botorch_ext as bx
 from botorch_ext.reports.words import duration
 from botorch_ext.studies import databases, journal
 from tests.studies.commands import rows_of, shown, week
 from tests.studies.kept import at_random, gp_bucb
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "lab.db"
 
 
 def test_status_says_what_runs(path, clock, capsys):

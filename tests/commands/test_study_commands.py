@@ -102,14 +102,7 @@ def test_contexts_on_the_line(capsys):
 
 @pytest.mark.parametrize(
     ("typed", "value"),
-    [
-        ("7.1", 7.1),
-        ("7,1", 7.1),
-        ("-1e-2", -0.01),
-        ("-1,5E3", -1500.0),
-        ("-,5", -0.5),
-        ("-7", -7.0),
-    ],
+    [("7.1", 7.1), ("-1e-2", -0.01), ("-1,5E3", -1500.0), ("-,5", -0.5), ("-7", -7.0)],
 )
 def test_values_on_the_line_are_written_as_people_write_them(capsys, typed, value):
     study = bx.Study("lab.db", RandomSearch(bx.Box([(0, 1)])))

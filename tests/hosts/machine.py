@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
@@ -40,29 +40,6 @@ def objective(values: Values, key: int = 0) -> float:
         number = float(len(value)) if isinstance(value, str) else float(value)
         total += math.sin(number + place) - 0.01 * number
     return round(total, 6)
-
-
-class Adapter(Protocol):
-    """What the machine does in a host; a trial is known by its key, 0, 1, 2, ..."""
-
-    minimizes: bool
-    #: What the host cannot do.
-    cannot: Sequence[str]
-    #: Whether the strategy learns at once, not when it is asked again.
-    is_immediate: bool
-
-    def ask(self) -> Values | None:
-        """The values of the next trial; None if the method cannot ask."""
-
-    def tell(self, key: int, value: float) -> None: ...
-    def fail(self, key: int, value: float) -> None: ...
-    def give_up(self, key: int) -> bool:
-        """Whether the trial counts as failed."""
-
-    def attach(self, values: Values, value: float) -> None: ...
-    def correct(self, key: int, value: float) -> None: ...
-    def resume(self) -> None: ...
-    def strategy(self) -> Strategy: ...
 
 
 class Memory:
@@ -167,9 +144,13 @@ class InStudy:
 
 
 class Machine:
-    """A host and the bare strategy, to which the same happens."""
+    """A host and the bare strategy, to which the same happens.
 
-    def __init__(self, host: Adapter, recipe: Recipe, space: bx.Space = SPACE) -> None:
+    A trial of a host is known by its key, 0, 1, 2, ... A host says what it cannot do, and whether
+    its strategy learns at once, not when it is asked again.
+    """
+
+    def __init__(self, host: Any, recipe: Recipe, space: bx.Space = SPACE) -> None:
         self.host, self.space = host, space
         self.contexts = getattr(host, "contexts", None)
         self.hand = recipe.make(space, context_domain=None if self.contexts is None else 1)

@@ -91,9 +91,6 @@ def by_hand(ours: Client, **arguments: Any) -> tuple[bx.Space, bx.Strategy]:
     return space, bx.algorithms.gp_bucb(space, **arguments)
 
 
-# --- spaces ---------------------------------------------------------------------------------------
-
-
 def test_all_kinds_of_parameters():
     constraints = ["time + load <= 5.5", "cycles + time <= 11"]
     ours = client(MIXED, constraints=constraints, num_initial=4)
@@ -216,9 +213,6 @@ def test_spaces_that_no_strategy_has(parameters, constraints, contexts, message)
         AxSpace(SearchSpace(parameters, constraints), contexts)
 
 
-# --- objectives and values ------------------------------------------------------------------------
-
-
 def test_maximisation_and_sums_of_metrics():
     ours = client(objective="2*gain - loss", **FIXED)
     space, hand = by_hand(ours, **FIXED)
@@ -307,7 +301,15 @@ def test_predictions_are_those_of_the_model_of_ax():
         assert found["cost"] == pytest.approx(expected, rel=1e-6)
 
 
-# --- asking ---------------------------------------------------------------------------------------
+@pytest.mark.slow
+def test_all_analyses_work():
+    ours = client(**FIXED)
+    for _ in range(6):
+        complete(ours, ours.get_next_trials(1))
+    cards = [card for group in ours.compute_analyses(display=False) for card in group.flatten()]
+    kinds = {type(card).__name__ for card in cards}
+    assert "PlotlyAnalysisCard" in kinds
+    assert not kinds & {"ErrorAnalysisCard", "NotApplicableStateAnalysisCard"}
 
 
 def test_methods_that_wait_and_end():
@@ -419,7 +421,6 @@ def half(X):
 @pytest.mark.parametrize(
     ("algorithm", "arguments", "message"),
     [
-        ("gp_buc", {}, "algorithm must be .*did you mean 'gp_bucb'"),
         ("gp_bucb", {"context_domain": 1}, "context_domain must not be given.*contexts="),
         ("gp_bucb", {"contexts": "heat"}, "contexts must be a list of names"),
         ("cgp_ucb", {}, "contexts must be given for cgp_ucb"),
@@ -430,9 +431,6 @@ def half(X):
 def test_wrong_arguments_are_refused_when_the_strategy_is_made(algorithm, arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         generation_strategy(algorithm, **arguments)
-
-
-# --- saving ---------------------------------------------------------------------------------------
 
 
 def week(ours: Client) -> None:
@@ -550,6 +548,25 @@ def test_acquisition_functions_in_ax_come_back():
         assert given["botorch_acqf_options"].keys() == options.keys()
         for key, option in options.items():
             assert given["botorch_acqf_options"][key] == option
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", sorted(OPTIONS.keys() - {"ExpectedUCB"})
+)  # which needs several models
+def test_each_acquisition_function_asks_in_ax_also_when_loaded(tmp_path, name):
+    ours = client()
+    ours.set_generation_strategy(with_acquisition(name, **OPTIONS[name]))
+    for x, y in [(2.5, -20.0), (4.0, -12.0), (3.5, -28.0)]:
+        complete(ours, {ours.attach_trial({"x": x, "y": y}): {"x": x, "y": y}})
+    ours.get_next_trials(1)
+    ours.save_to_json_file(str(tmp_path / "lab.json"))
+    again = loaded("JSON", tmp_path)
+    again.get_next_trials(1)
+    for trial in [again._experiment.trials[id] for id in (3, 4)]:
+        given = trial.generator_run._generator_kwargs
+        assert given["botorch_acqf_class"] is getattr(acquisition, name)
+        assert again._experiment.search_space.check_membership(trial.arm.parameters)
 
 
 @pytest.mark.slow

@@ -84,9 +84,3 @@ def test_any_order_in_any_host(tmp_path_factory, name, minimizes):
         Machine(make(chosen, tmp_path_factory.mktemp("host"), minimizes), chosen).run(actions)
 
     play()
-
-
-@pytest.mark.parametrize("name", ["bpe", "integrated_ei"])
-def test_one_of_each_action_in_ax(tmp_path, name):
-    chosen = recipe(name, num_points=25)
-    Machine(in_ax(chosen, tmp_path, True), chosen).run(SCRIPT)

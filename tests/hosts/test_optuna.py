@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import multiprocessing
@@ -14,11 +15,7 @@ from gpytorch.kernels import RBFKernel
 
 optuna = pytest.importorskip("optuna")
 
-from optuna.distributions import (  # noqa: E402
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution  # noqa: E402
 from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage  # noqa: E402
 from optuna.storages.journal import JournalFileBackend  # noqa: E402
 from optuna.trial import TrialState  # noqa: E402
@@ -53,8 +50,6 @@ def numbers(trials: Any) -> list[int]:
     """The numbers of the records, in the order of asking."""
     return [json.loads(each.system_attrs[ATTRIBUTE]["record"])["number"] for each in trials]
 
-
-# --- spaces ---------------------------------------------------------------------------------------
 
 MIXED = {
     "rate": FloatDistribution(1e-4, 0.1, log=True),
@@ -149,9 +144,6 @@ def test_a_value_that_was_evaluated_elsewhere_is_attached_there() -> None:
     assert history(study).trials[1].x.tolist() == [*study.trials[0].params.values()]
 
 
-# --- storages and processes -----------------------------------------------------------------------
-
-
 def storages(folder: Any) -> dict[str, Any]:
     return {
         "sqlite": lambda: RDBStorage(f"sqlite:///{folder}/study.db"),
@@ -220,7 +212,18 @@ def test_threads_never_ask_the_same() -> None:
     assert sorted(numbers(study.trials)) == [*range(8)]
 
 
-# --- trials that others chose, that fail or come again --------------------------------------------
+@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy], ids=["deep", "shallow"])
+def test_a_copy_of_a_sampler_asks_the_same_and_goes_its_own_way(copied: Any) -> None:
+    study, hand = study_of(), by_hand()
+    study.optimize(bowl, n_trials=4)
+    before, study.sampler = study.sampler, copied(study.sampler)
+    assert before is not study.sampler
+    study.sampler.reseed_rng()
+    asked = study.ask(SPACE).params
+    for trial in study.trials[:4]:
+        hand.tell(hand.ask(), -trial.value)
+    assert [*asked.values()] == hand.ask().x.tolist()
+    assert before._followed.hosted.strategy.history.num_asked == 4
 
 
 def test_a_retry_is_a_trial_of_its_own() -> None:
@@ -315,8 +318,6 @@ def test_a_point_that_failed_is_not_asked_again_and_it_is_said_once() -> None:
     assert len({*seen}) == 4 and "repeat=True" in message
 
 
-# --- what is sampled at random --------------------------------------------------------------------
-
 ROUNDS = {"kernel": RBFKernel(), "noise_variance": 0.01, "width": 1.0, "horizon": 8}
 X = FloatDistribution(0.0, 1.0)
 
@@ -397,8 +398,6 @@ def test_a_running_trial_of_another_seed_or_space_is_said() -> None:
         study.ask({"x": X})
 
 
-# --- trees ----------------------------------------------------------------------------------------
-
 TREE = {
     "booster": CategoricalDistribution(["gbtree", "dart"]),
     "depth": IntDistribution(1, 9),
@@ -446,17 +445,12 @@ def test_a_tree_is_asked_in_its_branches() -> None:
     assert message == "depth is sampled at random: by the conditions it does not count here"
 
 
-# --- what is refused, and Optuna's own analyses ---------------------------------------------------
-
-
 IN_TREE = {"search_space": TREE}
 
 
 @pytest.mark.parametrize(
     ("algorithm", "arguments", "message"),
     [
-        ("gp_bcub", {}, "did you mean 'gp_bucb'"),
-        ("cgp_ucb", {}, "needs a context"),
         ("gp_bucb", {"repeat": "no"}, "repeat"),
         ("gp_bucb", {"search_space": {"a": 3}}, "a must have a distribution"),
         ("gp_bucb", {"search_space": {"a": IntDistribution(0, 2**60)}}, "a cannot be searched"),

@@ -39,13 +39,17 @@ def journal(folder: Any) -> Any:
     return JournalStorage(JournalFileBackend(f"{folder}/study.log"))
 
 
-def takes(lock: Any) -> tuple[threading.Event, threading.Thread]:
-    """Another thread takes a lock and lets it go; it says when it had it."""
+def takes(
+    lock: Any, until: threading.Event | None = None
+) -> tuple[threading.Event, threading.Thread]:
+    """Another thread takes a lock, says so, and lets it go, at once or when it is told."""
     taken = threading.Event()
 
     def take() -> None:
         with lock:
             taken.set()
+            if until is not None:
+                until.wait(10)
 
     thread = threading.Thread(target=take, daemon=True)
     thread.start()
@@ -92,15 +96,21 @@ def test_uris_and_working_folders(tmp_path: Any, monkeypatch: pytest.MonkeyPatch
     assert [*tmp_path.glob("**/*.lock")] == [tmp_path / f"study.db{SUFFIX}"]
 
 
-def test_a_file_that_is_deleted_while_one_waits_has_one_holder_again(tmp_path: Any) -> None:
+@pytest.mark.parametrize("is_let_go_at_once", [False, True])
+def test_a_file_that_is_deleted_while_one_waits_has_one_holder_again(
+    tmp_path: Any, is_let_go_at_once: bool
+) -> None:
+    until = threading.Event()
     with lock_of(journal(tmp_path)):
-        first, thread = takes(lock_of(journal(tmp_path)))
+        first, thread = takes(lock_of(journal(tmp_path)), until)
         assert not first.wait(0.1)
         os.unlink(tmp_path / f"study.log{SUFFIX}")
-        assert first.wait(10)  # it waits for the new one, which nobody has
-        with lock_of(journal(tmp_path)):
-            second, other = takes(lock_of(journal(tmp_path)))
-            assert not second.wait(0.1)
+        # It waits for the new file, which nobody has.
+        assert is_let_go_at_once or first.wait(10)
+    assert first.wait(10)
+    second, other = takes(lock_of(journal(tmp_path)))
+    assert not second.wait(0.1)
+    until.set()
     assert second.wait(10)
     thread.join()
     other.join()

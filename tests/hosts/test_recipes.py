@@ -35,19 +35,6 @@ def test_what_is_not_given_is_fitted_and_a_width_that_is_declared_is_kept(
         assert isinstance(Recipe(other).make(MIXED).particles, bx.Particles)
 
 
-def halves(domain, kernel: bx.Fitted, width=0.5):
-    return bx.algorithms.gp_ucb(domain, kernel, width=width)
-
-
-def test_a_function_is_an_algorithm():
-    recipe = Recipe(halves)
-    known = recipe.make(PLAIN).arguments.given
-    assert recipe.name == "halves" and known["width"] == 0.5
-    assert isinstance(known["model"], bx.Fitted)
-    with pytest.raises(ValueError, match=r"'widths'; did you mean 'width'"):
-        Recipe(halves, {"widths": 0.25})
-
-
 @pytest.mark.parametrize(
     ("algorithm", "arguments", "message"),
     [

@@ -10,12 +10,7 @@ import pytest
 
 import botorch_ext as bx
 from botorch_ext.domains.choices import Choice
-from botorch_ext.exceptions import (
-    BrokenStudyError,
-    HostWarning,
-    NewerStudyError,
-    StudyError,
-)
+from botorch_ext.exceptions import BrokenStudyError, HostWarning, NewerStudyError, StudyError
 from botorch_ext.integrations.host_trials import HostTrial, Record
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.recipes import Recipe
@@ -39,9 +34,6 @@ def with_answers(num_trials: int = 6) -> Memory:
 
 def history(host: Memory) -> Any:
     return host.hosted.strategy.history
-
-
-# --- records as text ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -71,9 +63,6 @@ def test_a_record_whose_point_is_outside_is_refused_and_changes_nothing() -> Non
     assert host.ask() == with_answers().ask()
 
 
-# --- trials that change ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("status", ["running", "failed", "abandoned"])
 def test_a_value_that_is_taken_back_stays_once_it_is_recorded(status: Any) -> None:
     host = with_answers()
@@ -91,9 +80,6 @@ def test_a_value_that_is_taken_back_stays_once_it_is_recorded(status: Any) -> No
     host.tell(0, told + 1.0)
     host.hosted.follow(host.trials)
     assert history(host).values[0] == told + 1.0
-
-
-# --- trials of others -----------------------------------------------------------------------------
 
 
 def test_trials_of_others_are_attached_when_they_have_a_value() -> None:
@@ -162,3 +148,19 @@ def test_records_that_others_do_not_fit_are_trials_of_others() -> None:
     copy.tell(5, 7.5)
     copy.hosted.follow(copy.trials)
     assert [*history(copy).values.values()][-1] == 7.5 and history(copy).num_asked > 2
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [("attached", 1, 0.5), ("attached", 0, 0.5), ("corrected", 1, 0.5), ("told", 0, 0.5)],
+    ids=["it runs", "it has a value", "it has none", "it was told"],
+)
+def test_a_record_of_what_cannot_have_happened_is_the_trial_of_others(fact: Any) -> None:
+    host = with_answers(4)
+    last = host.trials[3]
+    record = Record.read(last.record)
+    host.trials[3] = replace(last, record=replace(record, before=(*record.before, fact)).text())
+    host.resume()
+    with pytest.warns(HostWarning, match="the record of trial 3 does not fit the other trials"):
+        host.hosted.follow(host.trials)
+    assert history(host).num_asked == 3

@@ -28,16 +28,6 @@ def failures(path):
     return begun(path, name="values that come late, of a week in November" * 3)
 
 
-def contexts(path):
-    numbers = {"noise_variance": 0.01, "width": 2.0, "context_domain": bx.Box([(0.0, 9.0)])}
-    box = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
-    study = bx.Study(path, bx.algorithms.gp_bucb(box, rbf(1.0), **numbers))
-    for i in range(12):
-        trial = study.ask(context=[[1.0, 4.0, 8.0][i % 3]])
-        study.tell(trial, -float(trial.x[0] ** 2) + i % 3)
-    return study
-
-
 def candidate_models(path):
     models = bx.CandidateModels.lengthscales(rbf(1.0), [0.1, 0.3, 0.6, 2.0], 0.01)
     box = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
@@ -49,7 +39,7 @@ def candidate_models(path):
     return study
 
 
-STUDIES = (mixed, failures, contexts, candidate_models)
+STUDIES = (mixed, failures, candidate_models)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +60,7 @@ def test_pages_fit_every_screen(made, session, tmp_path):
     assert session.run("return getComputedStyle(document.body).color") == "rgb(230, 233, 236)"
 
 
-def test_hostile_names_stay_text(session, tmp_path):
+def test_hostile_names_stay_text(tmp_path):
     space = bx.Space(
         {
             HOSTILE: bx.Real(0, 1, unit=HOSTILE),
@@ -79,16 +69,11 @@ def test_hostile_names_stay_text(session, tmp_path):
         }
     )
     strategy = bx.algorithms.gp_bucb(space, rbf(0.6), noise_variance=0.01, width=2.0)
-    page = tmp_path / "page.html"
     options = {"name": HOSTILE, "objective": f"{HOSTILE}3", "unit": "<i>"}
     study = bx.Study(tmp_path / "lab.db", strategy, **options)
     for trial in study.ask(6):
         study.tell(trial, float(trial.x[0]))
     study.ask()
-    page.write_text(report_page(study), encoding="utf-8")
-    parsed = require_harmless(page.read_text(encoding="utf-8"))
+    parsed = require_harmless(report_page(study))
     assert HOSTILE[:39] in parsed.text and "<svg onload=alert(1)>" in parsed.text
-    for width in WIDTHS:
-        session.open(page, width)
-        assert session.run("return document.querySelectorAll('script, img, b b, i').length") == 0
-        assert session.wrong() == []
+    assert not {"script", "img", "i"} & {tag for tag, _ in parsed.elements}

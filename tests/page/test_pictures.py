@@ -4,11 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from matplotlib.collections import (
-    FillBetweenPolyCollection,
-    LineCollection,
-    QuadMesh,
-)
+from matplotlib.collections import FillBetweenPolyCollection, LineCollection, QuadMesh
 from matplotlib.dates import num2date
 
 from botorch_ext.reports.model_numbers import (

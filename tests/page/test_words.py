@@ -17,11 +17,6 @@ from tests.studies.commands import refused, shown
 BOX = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "lab.db"
-
-
 def made(path, *options):
     """The page as a command writes it, from events alone."""
     output = path.with_suffix(".html")
@@ -131,9 +126,6 @@ def test_empty_studies_and_those_without_values(path, figures):
     assert "Crosses are failed. Squares are abandoned." in parsed.text
 
 
-# --- whatever the numbers and the texts are -------------------------------------------------------
-
-
 def test_a_picture_that_cannot_be_drawn_leaves_the_page(path, figures, monkeypatch):
     def fails(figure, *_, **__):
         raise ValueError("no room <b>")
@@ -178,3 +170,19 @@ def test_without_matplotlib_or_jinja_it_is_said_what_to_install(path, monkeypatc
         capsys, "report", path, "-o", path.with_suffix(".html")
     )
     assert not path.with_suffix(".html").exists()
+
+
+@pytest.mark.slow
+def test_the_page_of_five_thousand_trials_is_small(path):
+    bodies = []
+    for id in range(5000):
+        x = [((id * (j + 3)) % 997) / 997 for j in range(6)]
+        bodies.append(asked(id, x, model=id % 3, mean=x[0], std=x[1]))
+        bodies += [{"event": "told", "id": id, "value": x[2]}] if id % 20 else []
+    events(path, bodies)
+    text = made(path)
+    assert len(text) < 5_000_000
+    parsed = require_harmless(text)
+    assert [row[0] for row in parsed.table("trial", "state")] == [str(id) for id in range(5000)]
+    assert "open" not in parsed.having("details")[-1]
+    assert "The oldest 50 of 250 are shown" in parsed.text

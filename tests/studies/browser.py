@@ -36,12 +36,7 @@ return wrong;
 
 
 class Browser:
-    """A session of a browser.
-
-    Args:
-        port: Of the driver.
-        folder: Where the browser keeps its own files.
-    """
+    """A session of a browser, by the port of its driver and a folder for its own files."""
 
     def __init__(self, port: int, folder: Path) -> None:
         self._url = f"http://127.0.0.1:{port}/session"
@@ -59,7 +54,6 @@ class Browser:
         self._call("POST", "/url", {"url": page.as_uri() if isinstance(page, Path) else page})
 
     def run(self, script: str) -> Any:
-        """What a script returns on the page."""
         return self._call("POST", "/execute/sync", {"script": script, "args": []})
 
     def wrong(self) -> list[str]:
@@ -68,7 +62,6 @@ class Browser:
         return self.run(_WRONG)
 
     def close(self) -> None:
-        """Ends the session."""
         self._call("DELETE", "")
 
     def _devtools(self, command: str, params: dict[str, Any]) -> Any:

@@ -66,11 +66,7 @@ def _joint() -> Kernel:
 _functions = bx.algorithms
 METHODS: dict[str, Callable[[], Strategy]] = {
     "gp_ucb_box": lambda: _functions.gp_ucb(
-        bx.Box([(-1.0, 1.0), (1.0, 5.0)], log=[1]),
-        _kernel(),
-        **LAMBDA,
-        width=2.0,
-        num_initial=2,
+        bx.Box([(-1.0, 1.0), (1.0, 5.0)], log=[1]), _kernel(), **LAMBDA, width=2.0, num_initial=2
     ),
     "gp_ucb_float32": lambda: _functions.gp_ucb(
         _grid(11, torch.float32), _kernel(), **LAMBDA, **NUMBERS

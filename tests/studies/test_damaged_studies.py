@@ -1,5 +1,4 @@
-"""Files and servers that are damaged, foreign, full, newer or none: named errors, and nothing
-lost."""
+"""Files and servers that are damaged, foreign, full, newer or none: nothing is lost."""
 
 import ctypes
 import os
@@ -37,11 +36,6 @@ CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "lab.db"
-
-
 def filled(path, number=5):
     """A study in its file alone, without a log beside it: asks and their answers. Its events."""
     study = bx.Study(path, at_random())
@@ -50,13 +44,17 @@ def filled(path, number=5):
     return lines(study)
 
 
+def restore(path, content):
+    path.write_bytes(content)
+    for beside in ("-wal", "-shm"):
+        Path(f"{path}{beside}").unlink(missing_ok=True)
+
+
 def execute(path, *changes):
     with closing(sqlite3.connect(path)) as connection, connection:
         for change in changes:
             connection.execute(change)
 
-
-# --- damage ---------------------------------------------------------------------------------------
 
 EVENTS, STUDIES = "botorch_ext_events", "botorch_ext_studies"
 MANY = "SELECT hex(zeroblob(9))"
@@ -106,9 +104,7 @@ def test_a_damaged_file_is_refused_by_name(path, damage):
     with pytest.raises(error, match=message) as caught:
         bx.Study(path, at_random())
     assert "lab.db" in str(caught.value)
-    path.write_bytes(whole)
-    for beside in ("-wal", "-shm"):
-        Path(f"{path}{beside}").unlink(missing_ok=True)
+    restore(path, whole)
     assert lines(bx.Study(path, at_random())) == before
 
 
@@ -124,13 +120,11 @@ def test_every_changed_byte_that_matters_is_noticed(path):
     before = filled(path, 20)
     whole, changed = path.read_bytes(), 0
     for place in range(60, len(whole), 1999):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x15]) + whole[place + 1 :])
+        restore(path, whole[:place] + bytes([whole[place] ^ 0x15]) + whole[place + 1 :])
         try:
             assert lines(bx.Study(path, at_random())) == before  # in a part that is not used
         except StudyError:
             changed += 1
-        for leftover in ("-wal", "-shm"):
-            Path(f"{path}{leftover}").unlink(missing_ok=True)
     assert changed > 3
 
 
@@ -169,9 +163,6 @@ def test_a_class_that_a_file_names_is_not_imported(path):
     with pytest.raises(AnotherStrategyError, match=r"class is 'this\.R"):
         bx.Study(path, at_random())
     assert "this" not in sys.modules
-
-
-# --- places ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -248,9 +239,6 @@ def test_what_is_not_installed_is_named(tmp_path, monkeypatch, missing, place, m
     without_package(monkeypatch, missing, *modules)
     with pytest.raises((ImportError, StudyError), match=message):
         bx.Study(place if "://" in place else tmp_path / place, at_random())
-
-
-# --- in use, full, not to be written --------------------------------------------------------------
 
 
 def test_a_study_in_use_by_somebody_who_does_not_let_go(path, monkeypatch):

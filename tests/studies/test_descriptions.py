@@ -1,5 +1,4 @@
-"""What a study keeps of its strategy: the same arguments open it in every version and on every
-machine, others never do, and methods of the library are made again from it."""
+"""Descriptions: the same arguments open a study in every version, and others never do."""
 
 import functools
 import json
@@ -19,7 +18,6 @@ from gpytorch.kernels import PeriodicKernel, RBFKernel
 import botorch_ext as bx
 from botorch_ext import algorithms
 from botorch_ext.algorithms.argument_checks import checked_names
-from botorch_ext.command_line import main
 from botorch_ext.exceptions import (
     AnotherStrategyError,
     BrokenStudyError,
@@ -36,14 +34,7 @@ from botorch_ext.studies.plain_events import from_json, to_json
 from botorch_ext.studies.translations import TRANSLATIONS, Dropped
 from tests.helpers import matern, rbf
 from tests.studies.kept import BOX, gp_bucb, kernel
-from tests.studies.kept_methods import (
-    FILES,
-    METHODS,
-    MINIMISED,
-    context_of,
-    seen,
-    value_of,
-)
+from tests.studies.kept_methods import FILES, METHODS, MINIMISED, context_of, seen, value_of
 
 LAMBDA = {"noise_variance": 0.01}
 NUMBERS = {"rkhs_bound": 1.0, "noise_std": 0.1}
@@ -338,6 +329,10 @@ SPACE = bx.Space(
     depth=bx.Integer(1, 9, step=2),
     constraints=["depth + time <= 12"],
 )
+LARGE = bx.Space(
+    {f"x{j}": bx.Real(0, 1) for j in range(21)},
+    constraints=[f"x{j} + x{j + 1} <= 1.5" for j in range(10)],
+)
 DATA = (MIXED.sample(300, seed=2), torch.linspace(0, 1, 300).double())
 MADE = {
     "integrated_ei": lambda: algorithms.integrated_ei(SPACE, seed=4),
@@ -352,6 +347,7 @@ MADE = {
     "contexts": lambda: algorithms.integrated_ei(
         MIXED, context_domain=bx.Space(humidity=bx.Real(0, 1))
     ),
+    "many parameters": lambda: algorithms.integrated_ei(LARGE),
     "many points": lambda: RandomSearch(bx.FiniteSet(BOX.sample(101, seed=3))),
 }
 
@@ -408,20 +404,6 @@ def test_another_argument_is_never_made_up():
     for wrong in (described, {}, {"strategy": "x"}, {"strategy": {"class": "Strategy"}}):
         with pytest.raises(StudyError, match="study 'a'"):
             described_strategy(wrong, "study 'a'")
-
-
-def test_a_large_space_that_the_command_line_began_is_asked(tmp_path, capsys):
-    path = tmp_path / "large.toml"
-    names = [f"x{j}" for j in range(21)]
-    limits = [f'"{names[j]} + {names[j + 1]} <= 1.5"' for j in range(10)]
-    sides = "".join(
-        f'[parameters.{name}]\ntype = "real"\nlow = 0.0\nhigh = 1.0\n' for name in names
-    )
-    path.write_text(f"constraints = [{', '.join(limits)}]\n{sides}")
-    place = str(tmp_path / "large.db")
-    assert main(["new", place, str(path)]) == 0
-    assert main(["ask", place]) == 0
-    assert "x20" in capsys.readouterr().out
 
 
 def written(folder, name, tmp_path):

@@ -1,5 +1,4 @@
-"""Files of studies that are copied, moved, deleted or looked at while they are open, and calls that
-are interrupted."""
+"""Files of studies that are copied, moved, deleted or looked at while they are open."""
 
 import fcntl
 import json
@@ -22,11 +21,6 @@ from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.exceptions import BrokenStudyError, MovedStudyError, StudyError
 from botorch_ext.studies import sqlite_files
 from tests.studies.kept import at_random
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "lab.db"
 
 
 def _files(path):

@@ -1,7 +1,6 @@
 """Calls on a study that are broken off anywhere: what it has in memory is then what is on disk."""
 
 import shutil
-import warnings
 from unittest.mock import patch
 
 import pytest
@@ -10,9 +9,8 @@ from sqlalchemy.engine.default import DefaultExecutionContext
 import botorch_ext as bx
 from benchmarks.studies.interrupts import Alarm, by_line, by_signal, play
 from benchmarks.studies.kills import lines
-from botorch_ext.strategies.adaptive.pending import PendingRows
 from botorch_ext.testing.interrupting import lines_of
-from tests.studies.kept import POINTS, at_random, gp_bucb, on_a_set
+from tests.studies.kept import POINTS, at_random, on_a_set
 
 CALLS = {
     "ask": lambda study: study.ask(2),
@@ -64,28 +62,6 @@ def test_a_call_broken_off_anywhere_leaves_the_study_as_its_file_is(copy, call, 
         assert shown(study) == shown(fresh), last
         for opened in (study, fresh):
             opened._journal.database.engine.dispose()
-
-
-@pytest.mark.parametrize("make", [pytest.param(gp_bucb, marks=pytest.mark.slow), on_a_set])
-def test_a_warning_made_an_error_in_the_middle_leaves_the_state_as_it_was(tmp_path, make):
-    kept = bx.Study(tmp_path / "lab.db", make())
-    absorb = PendingRows.absorb
-
-    def warns(self, event, history):
-        absorb(self, event, history)
-        warnings.warn("the matrix is nearly singular", RuntimeWarning, stacklevel=1)
-
-    for study in (kept, make()):
-        study.ask()
-        with patch.object(PendingRows, "absorb", warns), pytest.raises(RuntimeWarning):
-            study.tell(0, 0.5)
-        assert study.pending == [0]
-        study.tell(0, 0.75)
-        assert [event.value for event in study.events if hasattr(event, "value")] == [0.75]
-        assert study.best()[1] < 0.75
-    again = bx.Study(tmp_path / "lab.db", make())
-    assert again.best()[1] == kept.best()[1]
-    assert again.strategy.clone().ask().info == kept.ask().info
 
 
 # An interrupt may come within a callback of the garbage collector, which swallows it.

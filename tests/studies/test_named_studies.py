@@ -1,5 +1,4 @@
-"""Studies and runs with named parameters: params of trials, tables whose columns keep their names,
-and what is kept of a space."""
+"""Studies and runs with named parameters, and the tables of both."""
 
 from datetime import UTC, datetime
 
@@ -38,9 +37,6 @@ def at_random(**changes):
     return RandomSearch(bx.Space(PARAMETERS | changes, constraints=[LIMIT]), seed=3)
 
 
-# --- params ---------------------------------------------------------------------------------------
-
-
 def test_an_objective_gets_a_dict_and_failures_say_where():
     result = bx.run(at_random(), result_of, 4, progress=False)
     assert result.params == [SPACE.params(x) for x in result.X]
@@ -54,9 +50,6 @@ def test_an_objective_gets_a_dict_and_failures_say_where():
         bx.run(at_random(), fail, 1, progress=False)
     with pytest.raises(ObjectiveError, match="objective must be a function of a point"):
         bx.run(at_random(), lambda temperature, catalyst, **rest: 0.0, 1, progress=False)
-
-
-# --- what is kept ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -78,9 +71,6 @@ def test_another_name_or_unit_is_another_study(tmp_path, parameters, message):
     ):
         with pytest.raises(AnotherStrategyError, match=named):
             bx.Study(tmp_path / "yield.db", RandomSearch(domain, seed=3))
-
-
-# --- tables ---------------------------------------------------------------------------------------
 
 
 def test_the_table_of_a_study(tmp_path, clock):

@@ -22,11 +22,6 @@ from tests.studies.test_damaged_studies import NOBODY
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "lab.db"
-
-
 def _state(folder):
     files = sorted(Path(folder).iterdir())
     return [(file.name, file.read_bytes(), file.stat().st_mtime_ns) for file in files]

@@ -1,5 +1,4 @@
-"""Studies on a PostgreSQL server that the tests start: several askers, a server that is restarted,
-and a password that is never shown."""
+"""Studies on a PostgreSQL server that the tests start and restart."""
 
 import os
 import signal
@@ -21,11 +20,7 @@ from benchmarks.studies import many_processes, postgresql
 from benchmarks.studies.kills import lines
 from benchmarks.studies.postgresql import PASSWORD
 from botorch_ext.command_line import main
-from botorch_ext.exceptions import (
-    AnotherStrategyError,
-    StudyError,
-    UnreachableStudyError,
-)
+from botorch_ext.exceptions import AnotherStrategyError, StudyError, UnreachableStudyError
 from botorch_ext.studies import databases
 from botorch_ext.studies.databases import Database
 from tests.studies.kept import at_random, failing, gp_bucb
@@ -106,23 +101,6 @@ def test_a_server_that_is_restarted(server):
     study.ask()
     assert study.pending == [1, 2]
     assert lines(bx.Study(server.url(), at_random(), name="restarted")) == lines(study)
-
-
-def test_a_run_waits_for_a_server_that_is_restarted(server):
-    study, calls = bx.Study(server.url(), at_random(), name="run"), []
-    back = threading.Timer(1.5, server.start)
-
-    def objective(x):
-        calls.append(x)
-        if len(calls) == 3:
-            server.stop()
-            back.start()
-        return 0.5
-
-    result = bx.run(study, objective, 6)  # its bar looks at the study while there is none
-    back.join()
-    assert result.ids == list(range(6))
-    assert len(calls) == 6
 
 
 def test_two_studies_of_one_server_do_not_wait_for_each_other(server):

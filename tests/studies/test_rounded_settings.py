@@ -24,41 +24,28 @@ CASES = [
     (SET, 5.46e-4, "0.00", False),
     (SET, 7.2e-3, "0.007", True),
 ]
+# Of a context of these, which is 0.0072.
+CONTEXTS = [
+    (LOG, "0.007", True),
+    (LOG, "0.01", False),
+    (bx.FiniteSet([[0.0072], [0.9]]), "0.01", True),
+    # Nobody knows the range: contexts are compared with the largest one.
+    (1, "0.00720", True),
+    (1, "0.007", False),
+]
 
 
-def is_taken(domain, asked, text, tmp_path, capsys, **contexts):
-    """Whether a sheet with this text in place of the asked number is told."""
-    study = bx.Study(tmp_path / "study.db", RandomSearch(domain, **contexts))
-    study.ask(actions=[[asked]], **({"context": [asked]} if contexts else {}))
-    cells = {"trial": "0", "x0": text, "value": "5"}
-    if contexts:
-        cells = {"trial": "0", "x0": repr(asked), "context0": text, "value": "5"}
-    sheet = tmp_path / "sheet.csv"
-    sheet.write_text(f"{','.join(cells)}\n{','.join(cells.values())}\n", encoding="utf-8")
-    status = main(["tell", str(tmp_path / "study.db"), str(sheet)])
-    assert (status == 0) == (study.strategy.history.values == {0: 5.0})
-    assert (f"asked was {asked}" in capsys.readouterr().err) == (status == 2)
-    return status == 0
-
-
-@pytest.mark.parametrize(("domain", "asked", "text", "expected"), CASES)
-def test_a_rounded_setting_is_near_on_the_scale_of_its_parameter(
-    domain, asked, text, expected, tmp_path, capsys
-):
-    assert is_taken(domain, asked, text, tmp_path, capsys) == expected
-
-
-@pytest.mark.parametrize(
-    ("contexts", "text", "expected"),
-    [
-        (LOG, "0.007", True),
-        (LOG, "0.01", False),
-        (bx.FiniteSet([[0.0072], [0.9]]), "0.01", True),
-        # Nobody knows the range: contexts are compared with the largest one.
-        (1, "0.00720", True),
-        (1, "0.007", False),
-    ],
-)
-def test_a_rounded_context_too(contexts, text, expected, tmp_path, capsys):
-    domain = bx.Box([(0.0, 1.0)])
-    assert is_taken(domain, 0.0072, text, tmp_path, capsys, context_domain=contexts) == expected
+@pytest.mark.parametrize("is_context", [False, True])
+def test_a_rounded_setting_is_near_on_the_scale_of_its_parameter(is_context, tmp_path, capsys):
+    for number, (space, *asked, text, expected) in enumerate(CONTEXTS if is_context else CASES):
+        place, sheet = tmp_path / f"{number}.db", tmp_path / "sheet.csv"
+        exact = asked[0] if asked else 0.0072
+        domain, more = (bx.Box([(0, 1)]), {"context_domain": space}) if is_context else (space, {})
+        study = bx.Study(place, RandomSearch(domain, **more))
+        study.ask(actions=[[exact]], **({"context": [exact]} if is_context else {}))
+        cells = {"trial": "0", "x0": repr(exact) if is_context else text, "value": "5"}
+        cells |= {"context0": text} if is_context else {}
+        sheet.write_text(f"{','.join(cells)}\n{','.join(cells.values())}\n", encoding="utf-8")
+        assert main(["tell", str(place), str(sheet)]) == (0 if expected else 2), (space, text)
+        assert study.strategy.history.values == ({0: 5.0} if expected else {})
+        assert (f"asked was {exact}" in capsys.readouterr().err) == (not expected)

@@ -1,5 +1,4 @@
-"""`run` on a study: several runs at once, others that answer meanwhile, outages, and processes that
-are killed."""
+"""`run` on a study: several runs at once, others that answer, outages, and kills."""
 
 import os
 import signal
@@ -16,11 +15,7 @@ import torch
 import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext import run
-from botorch_ext.exceptions import (
-    TrialFailedWarning,
-    UnreachableStudyError,
-    UntoldValueWarning,
-)
+from botorch_ext.exceptions import TrialFailedWarning, UnreachableStudyError, UntoldValueWarning
 from botorch_ext.strategies import Abandoned, Asked, Attached, RandomSearch, Told
 from botorch_ext.studies import questions, running_trials, target
 from botorch_ext.studies.journal import Journal
@@ -76,9 +71,6 @@ def broken(x):
     raise OSError("no instrument here")
 
 
-# --- one run --------------------------------------------------------------------------------------
-
-
 def test_a_run_counts_all_trials_of_a_study_and_has_a_copy_of_its_strategy(place):
     study = random(place, minimize=True)
     result = quiet(study, lambda x: 0.5, 5)
@@ -129,9 +121,6 @@ def test_what_someone_else_tells_meanwhile_stands(place):
     values = dict(zip(result.ids, result.Y.tolist(), strict=True))
     assert sorted(values) == [0, 1, 2, 3, 5, 6] and (values[2], values[5]) == (0.125, 0.25)
     assert study.pending == []
-
-
-# --- several runs ---------------------------------------------------------------------------------
 
 
 def test_a_run_leaves_alone_what_another_has_under_way(place):
@@ -214,9 +203,6 @@ def test_what_others_ask_is_waited_for_and_taken_over_if_nobody_answers(
     assert len(seen) == (5 if is_answered else 8)
 
 
-# --- values that come late ------------------------------------------------------------------------
-
-
 @pytest.fixture
 def on_other_machines(monkeypatch):
     """Runs that do not see what each has under way."""
@@ -275,9 +261,6 @@ def test_a_value_that_cannot_be_used_is_shown(place, make, answer, reason):
     same = random(place, name="same")
     late(same, random(place, name="same"), lambda study: study.tell(0, 0.25))
     assert len(same.events) == 2  # the same value twice is told once
-
-
-# --- outages --------------------------------------------------------------------------------------
 
 
 class AtOnce(Executor):
@@ -362,7 +345,54 @@ def test_a_warning_that_is_made_an_error_loses_no_value(place):
     assert (study.report()["num_told"], study.report()["failed"], study.pending) == (7, [2], [])
 
 
-# --- processes that are killed --------------------------------------------------------------------
+def test_a_claim_to_a_file_that_was_just_removed_is_none(place, monkeypatch):
+    first, second, third = (Claims("lab") for _ in range(3))
+    assert first.take(3)
+    usual = os.open
+
+    def opens(path, *rest):
+        file = usual(path, *rest)
+        first.give_back(3)  # another run has it no more, before it can be locked
+        return file
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", opens)
+        assert second.take(3)
+    assert not third.take(3)
+    second.give_back(3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 3])
+def test_what_a_killed_run_told_is_kept_and_the_rest_is_evaluated_again(place, workers):
+    def work():
+        calls = []
+
+        def objective(x):
+            calls.append(x)
+            if len(calls) == 6:
+                time.sleep(0.05)  # so that what the other workers have is told
+                os.kill(os.getpid(), signal.SIGKILL)
+            if len(calls) > 6:
+                time.sleep(60)  # under way when it dies
+            return f(x)
+
+        executor = None if workers == 1 else partial(ThreadPoolExecutor, workers)
+        quiet(opened(place), objective, 12, executor=executor, max_pending=workers)
+
+    wait_for(in_a_fork(work), -signal.SIGKILL)
+    study, seen = opened(place), []
+    told, pending = kinds(study, Told), study.pending
+    assert 1 <= len(pending) <= workers
+
+    def objective(x):
+        seen.append(x.tolist())
+        return f(x)
+
+    assert sorted(quiet(study, objective, 12).ids) == list(range(12))
+    trials = study.strategy.history.trials
+    assert len(seen) == 12 - len(told) and kinds(study, Told)[: len(told)] == told
+    assert seen[: len(pending)] == [trials[id].x.tolist() for id in pending]
 
 
 @pytest.mark.slow

@@ -24,7 +24,6 @@ from botorch_ext.studies import running_study
 from tests.objectives import (
     ends_at_first,
     f,
-    first_call_fails,
     first_worker_dies,
     killed_at_first,
     slow,
@@ -76,34 +75,24 @@ def require_all(result, number):
     assert all(y == f(x) for x, y in zip(result.X, result.Y.tolist(), strict=True))
 
 
-class Counted:
-    """`f`, and the most calls that were under way at once."""
+def test_never_more_trials_under_way_than_allowed():
+    strategy, lock, under_way = RowsInTurn(finite()), threading.Lock(), [0]
 
-    def __init__(self, seconds=0.003):
-        self.seconds, self.now, self.most, self.lock = seconds, 0, 0, threading.Lock()
-
-    def __call__(self, x):
-        with self.lock:
-            self.now += 1
-            self.most = max(self.most, self.now)
-        time.sleep(self.seconds)
-        with self.lock:
-            self.now -= 1
+    def objective(x):
+        with lock:
+            under_way.append(under_way[-1] + 1)
+        time.sleep(0.02)  # so that trials are under way together, also where asking is slow
+        with lock:
+            under_way.append(under_way[-1] - 1)
         return f(x)
 
-
-def test_never_more_trials_under_way_than_allowed():
-    # Long enough that trials are under way together, also where asking is slow.
-    strategy, counted = RowsInTurn(finite()), Counted(seconds=0.02)
     with Threads(8) as pool:
-        require_all(quiet(strategy, counted, 16, executor=pool, max_pending=4), 16)
+        require_all(quiet(strategy, objective, 16, executor=pool, max_pending=4), 16)
         assert pool.submit(int).result() == 0  # the caller's pool stays open
-    assert counted.most == 4
-    pending = most = 0
+    pending = [0]
     for event in strategy.events:
-        pending += 1 if isinstance(event, Asked) else -1
-        most = max(most, pending)
-    assert (most, pending) == (4, 0)
+        pending.append(pending[-1] + (1 if isinstance(event, Asked) else -1))
+    assert max(under_way) == max(pending) == 4 and pending[-1] == 0
 
 
 def test_values_that_come_together_are_told_in_the_order_of_asking():
@@ -147,9 +136,6 @@ def test_a_made_executor_is_shut_down_with_what_it_understands(end, options):
     assert executor.ended[1:] == [{"wait": False, **options}]
     bare = SimpleNamespace(submit=ByHand(at_once).submit)  # it needs no end
     assert len(quiet(RowsInTurn(finite()), f, 4, executor=lambda: bare).ids) == 4
-
-
-# --- Ctrl-C and other ends ------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -258,8 +244,6 @@ def test_what_is_told_when_a_run_ends_is_all_that_came(first):
     assert strategy.history.failed == {1} and strategy.pending == [0]
 
 
-# --- workers that die -----------------------------------------------------------------------------
-
 DIED = BrokenExecutor("died")
 
 
@@ -278,39 +262,25 @@ def test_values_that_had_come_survive_the_death_of_a_pool():
     assert len(calls) == 3  # and the one that had come was not evaluated again
 
 
-class Mortal(Executor):
-    """Dies of row 4, with everything that is under way."""
-
-    def __init__(self):
-        self.futures, self.dead, self.lock = [], False, threading.Lock()
-
-    def submit(self, fn, /, *args, **kwargs):
-        if self.dead:
-            raise BrokenExecutor("dead")
-        self.futures.append(Future())
-        Timer(0.004, self.work, [self.futures[-1], fn, *args]).start()
-        return self.futures[-1]
-
-    def work(self, future, fn, x):
-        with self.lock:
-            if self.dead:
-                return
-            if not torch.equal(x, finite().points[4]):
-                future.set_result(fn(x))
-                return
-            self.dead = True
-            for lost in self.futures:
-                if not lost.done():
-                    lost.set_exception(BrokenExecutor("died"))
-
-
 def test_a_point_that_kills_its_worker_takes_no_other_trial_with_it():
-    executor, made = in_turn(Mortal)
+    def works(pool):
+        """Dies of row 4 with two others, and of row 4 alone."""
+        under_way = [place for place, future in enumerate(pool.futures) if not future.done()]
+        if pool in dead:
+            raise DIED
+        if torch.equal(pool.calls[-1].args[0], finite().points[4]):
+            dead.append(pool)
+            pool.fail(DIED, *under_way)
+        elif len(made) > 1:
+            pool.complete(*under_way)
+        elif len(under_way) == 4:
+            pool.complete(*under_way[:2])
+
+    dead, (executor, made) = [], in_turn(lambda: ByHand(works))
     with pytest.warns(TrialFailedWarning, match="trial 4 at .* failed 1 time "):
         result = quiet(RowsInTurn(finite()), f, 12, executor=executor, max_pending=4)
-    assert [failure.id for failure in result.failures] == [4]
+    assert [failure.id for failure in result.failures] == [4] and len(made) == 3
     assert sorted(result.ids) == [i for i in range(12) if i != 4]
-    assert len(made) == 3  # it died of row 4 among others, then of row 4 alone
 
 
 def test_a_worker_that_always_dies_costs_its_trials_only():
@@ -334,9 +304,6 @@ def test_a_cluster_that_leaves_its_futures_undone_ends_the_run(monkeypatch):
     with pytest.raises(BrokenExecutor, match="lost its cluster"):
         quiet(strategy, f, 9, executor=ByHand(loses))
     assert sorted(strategy.history.values) == [0, 1, 2] and strategy.pending == [3]
-
-
-# --- pools and clusters of processes --------------------------------------------------------------
 
 
 def spawning(num_workers):
@@ -405,16 +372,6 @@ def dask_client(folder, processes, workers):
         distributed.Client(cluster) as client,
     ):
         yield client
-
-
-@pytest.mark.slow
-def test_dask_in_threads(tmp_path):
-    objective = partial(first_call_fails, str(tmp_path / "flag"))
-    with dask_client(tmp_path, processes=False, workers=1) as client:
-        options = {"executor": client.get_executor(pure=False), "max_pending": 3}
-        require_all(quiet(make(finite()), objective, 10, max_retries=1, **options), 10)
-        assert client.submit(int).result() == 0  # the caller's client stays open
-    assert (tmp_path / "flag").exists()
 
 
 @pytest.mark.slow

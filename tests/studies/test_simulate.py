@@ -55,9 +55,6 @@ def drawn(delay, horizon, seed=3):
     return noise, as_delay(delay).sample(horizon, np.random.default_rng(delay_stream))
 
 
-# --- the definition -------------------------------------------------------------------------------
-
-
 def values_at(problem, points, context):
     """Of points in a context, if there is one."""
     if context is not None:
@@ -79,7 +76,8 @@ def by_the_definition(strategy, problem, contexts, actions, noise, delays):
         step = len(values)
         context = None if contexts is None else contexts[step]
         with suppress(WaitingForObservations):
-            trial = strategy.ask(context=context, actions=actions and actions[step])
+            known = None if strategy.context_space is None else context
+            trial = strategy.ask(context=known, actions=actions and actions[step])
             values.append(float(values_at(problem, trial.x[None], context)))
             # What is asked now with delay tau is told tau + 1 ticks later, before the ask.
             due[step] = now + int(delays[step]) + 1
@@ -94,6 +92,7 @@ PLAYED = {
     "rounds": lambda: (rkhs(), InRounds(finite()), 0),
     "contexts": lambda: (contextual(), optimistic(finite()), 12),
     "contexts and rounds": lambda: (contextual(), InRoundsByContext(finite(), CONTEXTS), 12),
+    "contexts that it is not told": lambda: (contextual(), RandomSearch(finite()), 12),
     # Each ask is a search, and so is the maximum for each different context.
     "contexts and a box": lambda: (contextual(box()), optimistic(box()), 2),
 }
@@ -176,9 +175,6 @@ def test_the_end_of_the_strategy():
         simulate(Stuck(finite()), rkhs(), 9)
 
 
-# --- what is simulated ----------------------------------------------------------------------------
-
-
 def test_it_lives_on_the_device_of_its_domain(device):
     domain = finite(device=device)
     problem = rkhs(domain)
@@ -193,19 +189,6 @@ def test_it_lives_on_the_device_of_its_domain(device):
     assert trace.contexts.device.type == trace.X.device.type == "cpu"
     rows = torch.cat([trace.X, trace.contexts], dim=-1).to(device)
     torch.testing.assert_close(trace.values, joint(rows).cpu())
-
-
-def test_a_strategy_without_contexts_is_not_told_them():
-    problem = contextual()
-    strategy = RandomSearch(problem.domain)
-    trace = simulate(strategy, problem, 6, contexts=Z[:6])
-    assert all(trial.context is None for trial in strategy.history.trials)
-    values = [
-        float(problem([*x.tolist(), *z.tolist()])) for x, z in zip(trace.X, Z[:6], strict=True)
-    ]
-    assert trace.values.tolist() == pytest.approx(values, rel=1e-9)
-    best = np.array([problem.optimal_value_at(z) for z in Z[:6]])
-    assert trace.regret.tolist() == pytest.approx((best - values).tolist(), abs=1e-9)
 
 
 class Unknown:
@@ -226,9 +209,6 @@ def test_an_unknown_maximum_is_no_obstacle_where_actions_are_given():
     assert trace.regret.tolist() == pytest.approx(expected, abs=1e-12)
     with pytest.raises(ValueError, match="problem must have a known optimal_value, got None"):
         simulate(RandomSearch(box()), Unknown(), HORIZON)
-
-
-# --- functions and tables -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("as_values", [list, np.array, torch.tensor])
@@ -273,9 +253,6 @@ def test_what_is_no_problem_is_refused(problem, domain):
     with pytest.raises(ValueError, match="problem must have contexts for a strategy with them"):
         simulate(RandomSearch(finite(), context_domain=1), lambda x: 0.0, 5)
     assert strategy.events == ()
-
-
-# --- what is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
-"""What a study keeps, shows and refuses: on disk before a call returns, all of a call or nothing,
-in the sign of the user."""
+"""What a study keeps, shows and refuses: all of a call or nothing, in the sign of the user."""
 
 import copy
 import pickle
@@ -30,15 +29,9 @@ from botorch_ext.exceptions import (
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies import description
-from tests.studies.kept import BOX, POINTS, at_random, gp_bucb, on_a_set
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "lab.db"
-
-
-# --- what is kept ---------------------------------------------------------------------------------
+from botorch_ext.studies.databases import Database
+from botorch_ext.studies.journal import Journal
+from tests.studies.kept import BOX, POINTS, at_random, gp_bucb, kernel, on_a_set
 
 
 def test_what_returned_is_on_disk(path):
@@ -92,26 +85,67 @@ def test_opening_decides_nothing_and_takes_each_event_once(path):
     assert again.report() == study.report() and again.report()["corrected"] == [1, 2]
 
 
-# --- the sign of the user -------------------------------------------------------------------------
+#: The numbers of records that have the units and the sign of the values.
+SIGNED = {"mean", "mean_reward", "lower", "upper", "threshold", "best_observation"}
+RIDGE = {"kernel": kernel(), "noise_variance": 0.01}
+RECORDING = {
+    "gp_ucb": ({"kernel": bx.Fitted(), "width": 2.0, "num_initial": 3}, {"mean"}),
+    "bpe": (RIDGE | {"horizon": 8, "width": 1.0}, {"threshold"}),
+    "insured_ucb": (RIDGE | {"rkhs_bound": 0.3, "noise_std": 0.1}, {"lower", "upper"}),
+}
 
 
-def test_what_is_seen_of_a_study_that_minimises_is_in_the_sign_of_its_values(path):
-    """Costs near 40: asks, events, reports and tables say so, whatever the strategy sees."""
-    strategy = bx.algorithms.gp_ucb(POINTS, bx.Fitted(), width=2.0, num_initial=3)
-    study = bx.Study(path, strategy, minimize=True)
-    for _ in range(6):
-        trial = study.ask()
-        study.tell(trial, 40.0 + 0.1 * float(trial.x.square().sum()))
-    trial, report, overview = study.ask(), study.report(), read_overview(path)
-    told = [event.value for event in study.events if hasattr(event, "value")]
-    said = [*told, trial.info["mean"], study.events[-1].trial.info["mean"], study.best()[1]]
-    said += [trial.info["fit"]["mean"], report["best"]["mean"], report["fit"]["mean"]]
-    said += [overview.scalars(overview.stories[-1])["mean"], overview.best.value]
-    assert all(39.0 < value < 44.0 for value in said), said
-    assert report["best_observation"] == min(told) and report["minimize"] is True
-    assert study.strategy.history.trials[-1].info["mean"] == -trial.info["mean"]
-    with pytest.raises(AnotherStrategyError, match="minimize is True in the study, got False"):
-        bx.Study(path, strategy, minimize=False)
+def by_name(tree, name="", found=None):
+    """The numbers in a record by their names."""
+    found = {} if found is None else found
+    for key, part in tree.items() if isinstance(tree, dict) else ():
+        by_name(part, key, found)
+    for part in tree if isinstance(tree, list) else ():
+        by_name(part, name, found)
+    if isinstance(tree, int | float) and not isinstance(tree, bool):
+        found.setdefault(name, []).append(tree)
+    return found
+
+
+@pytest.mark.parametrize("name", RECORDING)
+def test_all_that_is_said_of_costs_is_the_mirror_of_what_is_said_of_gains(tmp_path, name):
+    arguments, expected = RECORDING[name]
+    seen, strategy = [], getattr(bx.algorithms, name)(POINTS, **arguments)
+    for sign in (-1, 1):
+        path = tmp_path / f"{sign}.db"
+        study, asked, told = bx.Study(path, strategy, minimize=sign == 1), [], []
+        for _ in range(6):
+            asked.append(study.ask())
+            told.append(sign * (40.0 + float(asked[-1].x.square().sum())))
+            study.tell(asked[-1], told[-1])
+        assert [event.value for event in study.events if hasattr(event, "value")] == told
+        infos, overview = [trial.info for trial in asked], read_overview(path)
+        assert [event.trial.info for event in study.events if hasattr(event, "trial")] == infos
+        assert [story.info for story in overview.stories] == infos
+        assert (
+            overview.best.value == study.report()["best_observation"] == sign * min(map(abs, told))
+        )
+        seen.append(by_name([*infos, study.report(), {"mean": study.best()[1]}]))
+    gains, costs = seen
+    assert expected <= gains.keys() == costs.keys()
+    for key, numbers in gains.items():
+        mirrored = {"lower": "upper", "upper": "lower"}.get(key, key)
+        sign = -1 if key in SIGNED else 1
+        assert costs[mirrored] == [sign * number for number in numbers], key
+
+
+def test_bases_of_a_master_that_minimises(path):
+    bases = [on_a_set(), RandomSearch(POINTS)]
+    master = bx.RegretBalancing(bases, [float, float], reward_range=(-6.0, 0.0))
+    # As versions before began it.
+    Journal.begin(Database(path), "study", True, description.describe(master))
+    study = bx.Study(path, master)
+    study.ask(2)
+    study.tell(0, 5.0)
+    with pytest.raises(ValueError, match=r"from 0.0 to 6.0, got 7.0 for trial 1"):
+        study.tell(1, 7.0)
+    own = study.report()["bases"][0]
+    assert own["lower"] < own["mean_reward"] == 5.0 < own["upper"]
 
 
 @pytest.mark.parametrize(
@@ -166,9 +200,6 @@ def test_predictions_of_a_study_are_in_the_sign_of_its_values(tmp_path):
     assert_close(float(down.predict(x).mean), mean)
     assert down.best_params() == dict(zip(("x0", "x1"), x.tolist(), strict=True))
     assert len(down.events) == 8  # nothing was asked
-
-
-# --- all or nothing -------------------------------------------------------------------------------
 
 
 class FailsAtTheSecond(RandomSearch):
@@ -281,14 +312,11 @@ def test_a_call_inside_a_call_is_refused_and_the_outer_one_goes_on(path):
     assert len(study.events) == 1 and study.ask().id == 1
 
 
-# --- who opens it ---------------------------------------------------------------------------------
-
-
 def test_the_objective_and_its_unit_are_those_the_study_was_begun_with(path):
     study = bx.Study(path, at_random(), objective="yield", unit="%")
     again = bx.Study(path, at_random())
     assert (again.objective, again.unit) == (study.objective, study.unit) == ("yield", "%")
-    for other in ({"objective": "cost"}, {"unit": "g"}):
+    for other in ({"objective": "cost"}, {"unit": "g"}, {"minimize": True}):
         with pytest.raises(AnotherStrategyError, match=f"{next(iter(other))} is "):
             bx.Study(path, at_random(), **other)
     assert f"Study 'study' in '{path}'" in repr(study)

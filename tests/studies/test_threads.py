@@ -1,5 +1,4 @@
-"""How many threads of torch an ask has, that they come back, and that asks do not wait for each
-other."""
+"""How many threads of torch an ask has, and that asks do not wait for each other."""
 
 import signal
 import threading
@@ -43,9 +42,6 @@ class Counts(RowsInTurn):
         self.absorbed.append(torch.get_num_threads())
 
 
-# --- asks at once ---------------------------------------------------------------------------------
-
-
 class Meets(RandomSearch):
     """Decides together with another strategy, or not at all."""
 
@@ -71,9 +67,6 @@ def test_asks_of_two_strategies_in_two_threads_overlap(kept, tmp_path):
         futures = [pool.submit(ask, name) for name in "ab"]
         assert [future.result() for future in futures] == [(0, 3), (0, 3)]
     assert torch.get_num_threads() == 3
-
-
-# --- which asks -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("workers", [None, 2])
@@ -106,9 +99,6 @@ def test_each_event_of_a_study_has_as_many_as_when_it_happened(monkeypatch, tmp_
     small = bx.Study(tmp_path / "other.db", Counts(finite()))
     assert small._kept.read(lambda _: torch.get_num_threads()) == 1
     assert torch.get_num_threads() == 3
-
-
-# --- forks ----------------------------------------------------------------------------------------
 
 
 def _require_usable(expected):

@@ -10,6 +10,7 @@ import botorch_ext as bx
 from botorch_ext.exceptions import TableError
 from botorch_ext.studies.cell_values import CellValues
 from botorch_ext.studies.csv_sheets import Sheet, written
+from tests.tables.spaces import text_of
 
 COMMAS = CellValues(True, False, False)
 
@@ -20,15 +21,41 @@ def read(tmp_path, content):
     return Sheet.read(path)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_one_table_however_it_was_saved(tmp_path, encoding, delimiter, end):
-    rows = [["time [µs]", "name", ""], ["1", "Öl", ""], ["", "", ""], ["2", "", ""]]
-    text = end.join(delimiter.join(row) for row in rows)
-    sheet = read(tmp_path, text.encode(encoding))
-    assert sheet.heads == ["time [µs]", "name"] and sheet.delimiter == delimiter
-    assert [(row.line, row.cells) for row in sheet.rows] == [(2, ["1", "Öl"]), (4, ["2", ""])]
+@given(
+    cells=st.lists(st.sampled_from(["1,5", "0;5", "a\tb", "x", 'say "hi"', "1\n2"]), min_size=2),
+    delimiter=st.sampled_from([",", ";", "\t", "|"]),
+    is_named=st.booleans(),
+    end=st.sampled_from(["\n", "\r\n", "\r"]),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252"]),
+)
+def test_the_separator_of_a_sheet_is_found_however_it_was_saved(
+    tmp_path_factory, cells, delimiter, is_named, end, encoding
+):
+    heads = [f"time {place} [µs]" for place in range(len(cells))]
+    rows = [[*heads, ""], [""] * (len(heads) + 1), [*cells, ""]]
+    text = text_of(rows, delimiter).replace("\r\n", end)
+    # A line that names the separator; a bar is one only where it is named.
+    text = f"sep={delimiter}{end}" * (is_named or delimiter == "|") + text
+    sheet = read(tmp_path_factory.mktemp("sheet"), text.encode(encoding))
+    assert (sheet.heads, sheet.delimiter) == (heads, delimiter)
+    assert [row.cells for row in sheet.rows] == [cells]
+
+
+@pytest.mark.parametrize(
+    ("content", "heads"),
+    [
+        # The line that names the separator decides, whatever there is more of.
+        (b"sep=;\r\na;b,c,d\r\n1;2\r\n", ["a", "b,c,d"]),
+        # Separators in names: the rows below decide, and then the quotes.
+        (b"trial;a, b, c, d;value\n0;0,5;7,5\n", ["trial", "a, b, c, d", "value"]),
+        (b'a,"b;c;d;e"\n1,2\n', ["a", "b;c;d;e"]),
+        ("\u2028\n\v\n\f\na;b\n1;2\n".encode(), ["a", "b"]),
+        (b",a,b\n0,1,2\n", ["", "a", "b"]),  # as pandas writes its index
+        (b"a\n1,5\n", ["a"]),
+    ],
+)
+def test_separators_in_names_and_cells_are_none(tmp_path, content, heads):
+    assert read(tmp_path, content).heads == heads
 
 
 @pytest.mark.parametrize(

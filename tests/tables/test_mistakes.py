@@ -1,5 +1,4 @@
-"""What newcomers do wrong with tables is refused by name of the file, the line and the column, and
-nothing of the study changes."""
+"""Mistakes in tables are refused by file, line and column, and the study stays as it was."""
 
 from pathlib import Path
 

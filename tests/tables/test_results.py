@@ -6,12 +6,7 @@ from torch.testing import assert_close
 
 import botorch_ext as bx
 from botorch_ext.command_line import main
-from botorch_ext.exceptions import (
-    OutsideDomainWarning,
-    TableError,
-    TableWarning,
-    UnknownTrialError,
-)
+from botorch_ext.exceptions import OutsideDomainWarning, TableError, TableWarning, UnknownTrialError
 from botorch_ext.strategies import RandomSearch
 from tests.helpers import rbf
 from tests.studies.commands import refused, shown
@@ -43,17 +38,12 @@ def begun(place="lab.db", space=SPACE, **options):
     return bx.Study(place, strategy, objective="yield", unit="%")
 
 
-def modelled(minimize=False, context=None):
-    """A study whose model is given, on `SPACE` and a context of a range."""
-    more = {} if context is None else {"context_domain": context}
-    sides = [] if context is None else [0.5 * float(context.ends[1, 0])]
-    kernel = rbf(20.0, 0.03, 2.0, 0.8, *sides).float()
-    strategy = bx.algorithms.gp_bucb(SPACE, kernel, noise_variance=0.04, width=2.0, **more)
+def modelled(minimize=False):
+    """A study whose model is given."""
+    kernel = rbf(20.0, 0.03, 2.0, 0.8).float()
+    strategy = bx.algorithms.gp_bucb(SPACE, kernel, noise_variance=0.04, width=2.0)
     strategy.expect(bx.exceptions.PriorScaleWarning)
     return bx.Study("lab.db", strategy, objective="yield", unit="%", minimize=minimize)
-
-
-# --- rows outside the space -----------------------------------------------------------------------
 
 
 def test_a_column_in_another_unit_is_refused_and_kept_where_one_says_so(folder, capsys):
@@ -92,9 +82,6 @@ def test_rows_outside_are_named_kept_and_never_the_best():
     rows = [{"a": 0.5, "b": 0.25, "yield": 1.0}, {"a": 0.75, "b": 0.5, "yield": 1.0}]
     with pytest.warns(TableWarning, match=r"row 1: a \+ b <= 1 must hold"):
         begun("sum.db", space).attach(rows)
-
-
-# --- columns --------------------------------------------------------------------------------------
 
 
 def test_columns_are_found_by_name_and_others_are_named():
@@ -154,9 +141,6 @@ def test_frames_of_pandas_with_what_is_missing():
     assert len(study.attach(frame.astype({"solvent": "category", "equivalents": "int8"}))) == 2
 
 
-# --- results that are there -----------------------------------------------------------------------
-
-
 def test_a_result_twice_is_refused_and_a_correction_makes_another():
     study = begun()
     study.attach([ROWS[0], ROWS[0] | {"yield": 8.0}])
@@ -196,9 +180,6 @@ def test_values_in_a_sheet_from_before_or_after_a_correction_are_known(folder, c
             assert said == "told 1 trial: 1\ntold before: 1 trial: 0\n"
     assert study.strategy.history.values == {0: -13.0, 1: -9.0}
     assert study.to_pandas()["value"].tolist() == [13.0, 9.0]
-
-
-# --- points of a table ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("minimize", [False, True])
