@@ -167,9 +167,6 @@ def test_random_trees_are_all_trees_in_the_end():
     assert trees(9, 5, seed=1) == trees(9, 5, seed=1) != trees(9, 5, seed=2)
 
 
-# --- growing families -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("kernel", "rate"), [(RBFKernel(), 3), (ScaleKernel(matern(1.0, nu=1.5)), 6)]
 )
@@ -211,9 +208,6 @@ def add_one_of_two(models, X, Y):
 def test_the_default_growth_is_a_power():
     models = CandidateModels.growing(RBFKernel(), 1.0, 0.1, 2)
     assert len(models.grow(50)) == sum(math.exp(-i / 2) > 50**-0.9 for i in range(1, 50))
-
-
-# --- twins with a nugget --------------------------------------------------------------------------
 
 
 def test_twins_are_the_models_with_a_nugget():
@@ -266,8 +260,6 @@ def test_what_can_have_no_twins_says_so():
         with pytest.raises(ValueError, match="with_nugget adds twins only"):
             models.with_nugget(0.1)
 
-
-# --- refusals -------------------------------------------------------------------------------------
 
 RBF, TWO = RBFKernel(), [rbf(1.0), rbf(2.0)]
 NARROW = RBFKernel(lengthscale_constraint=Interval(0.1, 1.0))

@@ -181,9 +181,6 @@ def test_one_model_without_a_radius_is_gp_ucb(domain):
         assert a.info.get("width") == pytest.approx(b.info.get("width"), rel=1e-9)
 
 
-# --- boxes ----------------------------------------------------------------------------------------
-
-
 def ball(x, radius, norm, count):
     """Points of the box around a point."""
     axis = torch.linspace(-1, 1, count, dtype=torch.float64)
