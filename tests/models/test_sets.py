@@ -85,7 +85,7 @@ def test_an_original_is_the_same_to_the_last_bit_as_one_without_forks(finite):
     for session in (forked, plain):
         for i in range(9):
             if session is forked:
-                session.fork().add(X[9:], None)
+                session.fork().add(X[9:], Y[9:] if i % 2 else None)
             session.add(X[i : i + 1], None if i % 3 else Y[i : i + 1])
             if i == 6:
                 session.remove(2)

@@ -162,6 +162,8 @@ def test_both_sides_reject():
         for _ in range(3):
             strategy.tell(strategy.ask().id, 9.0)
     assert strategy.alive == [0]
+    assert [test.side for test in strategy.tests[-6:]] == ["optimistic", "pessimistic"] * 3
+    assert strategy.tests[-2].fails
     assert len(caught) == 1
 
 
