@@ -27,7 +27,7 @@ from botorch_ext.models import CandidateModels, FinitePosterior, KernelGP
 from botorch_ext.widths import Constant, SelfNormalized, SrinivasRKHS
 from tests.helpers import devices, matern, pairwise, rbf, steps_on, tolerance
 from tests.kernel_functions.kernels import periodic, scaled
-from tests.kernels.joint import COVARIANCE, index_kernel, points, sparse_matrices
+from tests.kernels.joint import COVARIANCE, action_context, index_kernel, points, sparse_matrices
 from tests.models.sessions import (
     CANDIDATES,
     SPECS,
@@ -168,11 +168,6 @@ def with_value(kernel, name, value):
     kernel = kernel.double()
     setattr(kernel, name, torch.tensor(value, dtype=torch.float64))
     return kernel
-
-
-def action_context(action, context=None, *columns):
-    context = TaskKernel(COVARIANCE) if context is None else context
-    return ActionContextKernel(action, context, *(columns or (3, [4])))
 
 
 def learned(scale):
