@@ -56,9 +56,8 @@ def test_a_design_is_the_dense_posterior_also_of_counts_and_after_removals(kerne
     require_dense(design, kernel, X, rows)
     counts = torch.bincount(rows, minlength=N)
     of_counts = RepeatedDesign.from_counts(KernelGP(kernel, LAMBDA), X, counts)
+    counts.zero_()  # they are copied
     require_dense(of_counts, kernel, X, rows)
-    of_counts.add(0)
-    assert torch.equal(counts, torch.bincount(rows, minlength=N))
     design.remove(int(rows[3]))
     more = torch.tensor([7, 7, 2]) % N
     for row in more.tolist():
