@@ -10,16 +10,7 @@ from botorch.models.transforms import Normalize, Standardize
 from gpytorch.kernels import PeriodicKernel, RBFKernel
 from torch import Tensor
 
-from botorch_ext import KernelGP
-from botorch_ext.acquisition import (
-    EnlargedUpperConfidenceBound,
-    ExpectedUCB,
-    IntegratedLogEI,
-    LowerConfidenceBound,
-    MaxVariance,
-    OptimisticModelUCB,
-    StableUCB,
-)
+from botorch_ext import KernelGP, acquisition
 from tests.helpers import drawn, matern, rbf
 
 BOUNDS = torch.tensor([[2.0, -3.0], [5.0, -1.0]], dtype=torch.float64)
@@ -40,14 +31,14 @@ class Case(NamedTuple):
 
 CASES = {
     "EnlargedUpperConfidenceBound": Case(
-        EnlargedUpperConfidenceBound, {"misspecification": 0.01, "width": 2.0}
+        acquisition.EnlargedUpperConfidenceBound, {"misspecification": 0.01, "width": 2.0}
     ),
-    "LowerConfidenceBound": Case(LowerConfidenceBound, {"width": 2.0}),
-    "MaxVariance": Case(MaxVariance, {}, can_minimise=False),
-    "OptimisticModelUCB": Case(OptimisticModelUCB, {"width": 2.0}),
-    "ExpectedUCB": Case(ExpectedUCB, {"width": 2.0}),
-    "IntegratedLogEI": Case(IntegratedLogEI, {"best_f": 0.5}),
-    "StableUCB": Case(StableUCB, {"width": 2.0, "radius": 0.1, "bounds": BOUNDS}),
+    "LowerConfidenceBound": Case(acquisition.LowerConfidenceBound, {"width": 2.0}),
+    "MaxVariance": Case(acquisition.MaxVariance, {}, can_minimise=False),
+    "OptimisticModelUCB": Case(acquisition.OptimisticModelUCB, {"width": 2.0}),
+    "ExpectedUCB": Case(acquisition.ExpectedUCB, {"width": 2.0}),
+    "IntegratedLogEI": Case(acquisition.IntegratedLogEI, {"best_f": 0.5}),
+    "StableUCB": Case(acquisition.StableUCB, {"width": 2.0, "radius": 0.1, "bounds": BOUNDS}),
 }
 
 
@@ -120,9 +111,6 @@ def of_many_forms() -> list[Any]:
     """Six members: of one, of three, of one in BoTorch, and of one with a prior mean."""
     periodic = told(PeriodicKernel().double(), mean=lambda X: 1.0 + 0 * X[..., 0])
     return [told(matern(0.7), noise=0.1), batched(), single_task_gp(), periodic]
-
-
-# --- definitions ----------------------------------------------------------------------------------
 
 
 def conditioned(model: Any, P: Tensor, Z: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:

@@ -133,9 +133,6 @@ def test_sequential_and_discrete_optimisers_say_the_joint_value(case):
         assert torch.equal(choices[acqf(choices[:, None]).argmax()], X[0])
 
 
-# --- data that the model is told later ------------------------------------------------------------
-
-
 def replaced(model):
     model.set_targets([1, 5], torch.tensor([2.0, -1.0], dtype=torch.float64))
 
@@ -188,9 +185,6 @@ def test_later_data_count_with_pending_points(name, model, pending):
         other.set_X_pending(draw(1, 8)[0])
         options["X_pending"] = draw(1, 8)[0]
     assert_close(other(X), case(model, **options)(X), **TOL)
-
-
-# --- arrays, lists and what is none of them -------------------------------------------------------
 
 
 def test_arrays_and_lists(case):

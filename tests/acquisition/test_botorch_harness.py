@@ -1,23 +1,25 @@
-"""What BoTorch's own tests ask of acquisition functions and models, asked of ours.
-
-After ``test/acquisition/harness`` and the tests of input constructors and models in BoTorch's
-repository. Ours take pending points and batches, which analytic functions there refuse; a
-`KernelGP` is not trained; and there are no multi-output, multi-fidelity or one-shot functions.
-"""
+"""What BoTorch's own tests ask of acquisition functions and models (``test/acquisition/harness``
+there), asked of ours: they take pending points and batches, and a `KernelGP` is not trained."""
 
 from copy import deepcopy
 
 import pytest
 import torch
-from botorch.acquisition import AnalyticAcquisitionFunction
+from botorch.acquisition import (
+    AnalyticAcquisitionFunction,
+    LogExpectedImprovement,
+    qLogNoisyExpectedImprovement,
+)
 from botorch.acquisition.input_constructors import get_acqf_input_constructor
 from botorch.acquisition.objective import IdentityMCObjective, ScalarizedPosteriorTransform
 from botorch.exceptions import BotorchWarning, UnsupportedError
 from botorch.models import SingleTaskGP
+from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.testing import MockModel, MockPosterior
 from torch.testing import assert_close
 
-from tests.acquisition.every_function import BOUNDS, CASES, kernel_gp
+from botorch_ext import KernelGP
+from tests.acquisition.every_function import BOUNDS, CASES, draw, kernel_gp, single_task_gp
 from tests.helpers import drawn
 
 UNIT = torch.stack([torch.zeros(2), torch.ones(2)]).double()
@@ -126,3 +128,18 @@ def test_a_kernel_gp_has_noise_transforms_and_one_output_as_a_model_has():
         model.subset_output([1])
     with pytest.raises(ValueError, match="output_indices"):
         model.posterior(X, output_indices=[1])
+
+
+def test_improvements_of_botorch_are_those_of_a_single_task_gp():
+    gp, X, Z = single_task_gp(), draw(8, 0)[0], draw(9, 1)[0].view(3, 3, 2)
+
+    def improvements(model):
+        yield LogExpectedImprovement(model, best_f=0.5)(Z.view(9, 1, 2))
+        sampler = SobolQMCNormalSampler(torch.Size([32]), seed=0)
+        for pending in (None, draw(2, 5)[0]):
+            more = {"sampler": sampler, "X_pending": pending, "cache_root": False}
+            yield qLogNoisyExpectedImprovement(model, X, **more)(Z)
+
+    pairs = zip(improvements(KernelGP.from_botorch(gp)), improvements(gp), strict=True)
+    for ours, theirs in pairs:
+        assert_close(ours, theirs, rtol=1e-5, atol=1e-5)

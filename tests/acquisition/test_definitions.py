@@ -23,40 +23,30 @@ from botorch_ext.acquisition import (
     MaxVariance,
     OptimisticModelUCB,
 )
-from tests.acquisition.every_function import (
-    BOUNDS,
-    LENGTHSCALES,
-    NOISE,
-    batched,
-    draw,
-    ensemble,
-    kernel_gp,
-    members,
-    of_many_forms,
-    single_task_gp,
-    singles,
-)
+from tests.acquisition import every_function as every
 from tests.helpers import matern, pairwise, rbf, tolerance
 from tests.oracles.posterior import dense_information_gain
 
 EXACT = tolerance(torch.float64)
 SINGLE = {
-    "KernelGP": kernel_gp,
-    "SingleTaskGP": single_task_gp,
-    "known noise": lambda: single_task_gp(yvar=torch.linspace(0.05, 1.0, 8).double()[:, None]),
+    "KernelGP": every.kernel_gp,
+    "SingleTaskGP": every.single_task_gp,
+    "known noise": lambda: every.single_task_gp(
+        yvar=torch.linspace(0.05, 1.0, 8).double()[:, None]
+    ),
 }
 SEVERAL = SINGLE | {
-    "batched": batched,
-    "a list": singles,
-    "an ensemble": ensemble,
-    "many forms": of_many_forms,
+    "batched": every.batched,
+    "a list": every.singles,
+    "an ensemble": every.ensemble,
+    "many forms": every.of_many_forms,
 }
 
 
 def log_evidence():
-    X, y = draw(8, 0)
-    grams = [rbf(lengthscale)(X).to_dense().detach() for lengthscale in LENGTHSCALES]
-    K = torch.stack(grams) + NOISE * torch.eye(8).double()
+    X, y = every.draw(8, 0)
+    grams = [rbf(lengthscale)(X).to_dense().detach() for lengthscale in every.LENGTHSCALES]
+    K = torch.stack(grams) + every.NOISE * torch.eye(8).double()
     return MultivariateNormal(torch.zeros_like(y), K).log_prob(y)
 
 
@@ -67,8 +57,8 @@ def log_evidence():
     maximize=[True, False],
 )
 def test_bounds_and_deviations_of_one_model(cls, model, pending, maximize):
-    model, Z, P = SINGLE[model](), draw(20, 1)[0], draw(pending, 3)[0]
-    (mean,), (std,) = members(model, Z, P)
+    model, Z, P = SINGLE[model](), every.draw(20, 1)[0], every.draw(pending, 3)[0]
+    (mean,), (std,) = every.members(model, Z, P)
     options = {} if cls is MaxVariance else {"width": 1.7, "maximize": maximize}
     sign = 1.0 if maximize else -1.0
     expected = {
@@ -109,15 +99,15 @@ def log_improvements(mean, std, best):
 )
 def test_maxima_and_averages_over_models(cls, model, pending, maximize, each):
     name, model, sign = model, SEVERAL[model](), 1.0 if maximize else -1.0
-    Z, P, X = draw(20, 1)[0], draw(pending, 3)[0], draw(8, 0)[0]
-    mean, std = members(model, Z, P)
+    Z, P, X = every.draw(20, 1)[0], every.draw(pending, 3)[0], every.draw(8, 0)[0]
+    mean, std = every.members(model, Z, P)
     m = len(mean)
     width = torch.linspace(0.5, 2.5, m).double() if each else torch.full((m,), 1.7).double()
     options = {"maximize": maximize, "X_pending": P if pending else None}
     bounds = sign * mean + width[:, None] * std
     given = width.tolist() if each else 1.7
     if cls is IntegratedLogEI:
-        best = (sign * members(model, torch.cat([X, P]))[0]).amax(dim=-1)
+        best = (sign * every.members(model, torch.cat([X, P]))[0]).amax(dim=-1)
         expected = log_improvements(sign * mean, std, best).logsumexp(dim=0) - math.log(m)
         acqf = cls(model, X_baseline=X, **options)
     elif cls is OptimisticModelUCB:
@@ -138,8 +128,11 @@ def test_maxima_and_averages_over_models(cls, model, pending, maximize, each):
 def test_candidate_models_keep_their_order_and_their_probabilities():
     # Two forms of kernel, not in the order of the parts they make.
     kernels = [rbf(0.4), matern(0.5), rbf(0.7), matern(0.9)]
-    models, Z = CandidateModels(kernels, [NOISE, 0.1, 0.02, NOISE]), draw(20, 1)[0]
-    models.add(*draw(12, 0))
+    models, Z = (
+        CandidateModels(kernels, [every.NOISE, 0.1, 0.02, every.NOISE]),
+        every.draw(20, 1)[0],
+    )
+    models.add(*every.draw(12, 0))
     assert [part.positions for part in models.parts] == [[0, 2], [1, 3]]
     mean, std = models.mean_and_std(Z)
     weights = models.log_marginal_likelihood().softmax(dim=0)
@@ -148,49 +141,48 @@ def test_candidate_models_keep_their_order_and_their_probabilities():
         bounds = mean + torch.as_tensor(value, dtype=torch.float64).reshape(-1, 1) * std
         assert_close(OptimisticModelUCB(models, width)(Z[:, None]), bounds.amax(dim=0), **EXACT)
         assert_close(ExpectedUCB(models, width)(Z[:, None]), weights @ bounds, **EXACT)
-    models.add(draw(2, 7)[0], None)  # rows that pend are no data
+    models.add(every.draw(2, 7)[0], None)  # rows that pend are no data
     assert_close(ExpectedUCB(models, 1.0).probabilities, weights, **EXACT)
-    empty = CandidateModels(kernels, NOISE)
+    empty = CandidateModels(kernels, every.NOISE)
     for _ in range(2):
         assert_close(
             ExpectedUCB(empty, 1.0).probabilities, torch.full((4,), 0.25).double(), **EXACT
         )
-        empty.add(draw(2, 7)[0], None)
+        empty.add(every.draw(2, 7)[0], None)
 
 
 @pytest.mark.parametrize("frozen", [False, True], ids=["SingleTaskGP", "KernelGP"])
 def test_a_sequential_batch_of_largest_variances_is_a_plan(frozen):
-    gp = single_task_gp(6)
+    gp = every.single_task_gp(6)
     model = KernelGP.from_botorch(gp)
     acqf = MaxVariance(model if frozen else gp)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        X, _ = optimize_acqf(acqf, BOUNDS, q=3, num_restarts=6, raw_samples=128, sequential=True)
+        X, _ = optimize_acqf(
+            acqf, every.BOUNDS, q=3, num_restarts=6, raw_samples=128, sequential=True
+        )
     # The points differ: one hallucinates the others. Their gain is that of a planned batch.
     start, noise = model.train_inputs[0], model.noise_variance.item()
     seen = torch.cat([start, model.transform_inputs(X)])
     gain = dense_information_gain(model.kernel, seen, noise)
     gain -= dense_information_gain(model.kernel, start, noise)
-    assert gain == pytest.approx(plan(Box(BOUNDS), model, 3).information_gain, rel=0.01)
+    assert gain == pytest.approx(plan(Box(every.BOUNDS), model, 3).information_gain, rel=0.01)
     assert acqf.X_pending is None
 
 
-# --- refusals -------------------------------------------------------------------------------------
-
-
 def test_models_that_do_not_fit_together_are_named():
-    three = KernelGP(rbf(0.8), NOISE)
-    three.add(draw(4, 0)[0][:, [0, 1, 0]], draw(4, 0)[1])
-    single = KernelGP(rbf(0.8).float(), NOISE, dtype=torch.float32)
-    twice = kernel_gp().kernel.expand_batch(2, 3)
+    three = KernelGP(rbf(0.8), every.NOISE)
+    three.add(every.draw(4, 0)[0][:, [0, 1, 0]], every.draw(4, 0)[1])
+    single = KernelGP(rbf(0.8).float(), every.NOISE, dtype=torch.float32)
+    twice = every.kernel_gp().kernel.expand_batch(2, 3)
     for bad in (
         [],
         3,
         [3],
-        [batched(), None],
-        [*singles(), three],
-        [*singles(), single],
-        KernelGP(twice, NOISE),
+        [every.batched(), None],
+        [*every.singles(), three],
+        [*every.singles(), single],
+        KernelGP(twice, every.NOISE),
     ):
         with pytest.raises(ValueError, match="model"):
             OptimisticModelUCB(bad, 1.0)
@@ -198,18 +190,18 @@ def test_models_that_do_not_fit_together_are_named():
 
 def test_bad_widths_and_probabilities_are_named():
     for bad in ([1.0, 2.0], torch.ones(2), [1.0, 2.0, -3.0]):
-        for models in (batched(), singles()):
+        for models in (every.batched(), every.singles()):
             with pytest.raises(ValueError, match="width"):
                 OptimisticModelUCB(models, bad)
     for bad in ([0.5, 0.5], [0.5, 0.7, -0.2], [0.5, 0.5, 0.5], [math.nan, 0.5, 0.5]):
         with pytest.raises(ValueError, match="probabilities"):
-            ExpectedUCB(batched(), 1.0, probabilities=bad)
-    gp, more = single_task_gp(), singles()
-    more[1].add(*draw(1, 5))
+            ExpectedUCB(every.batched(), 1.0, probabilities=bad)
+    gp, more = every.single_task_gp(), every.singles()
+    more[1].add(*every.draw(1, 5))
     standardized = KernelGP.from_botorch(gp)
     for models, why in (
         ([gp, gp], "probabilities"),
-        ([batched(), gp], "probabilities"),
+        ([every.batched(), gp], "probabilities"),
         ([standardized, standardized], "outcome transform"),
         (more, "different data"),
     ):

@@ -43,9 +43,6 @@ def test_ax_can_build_it():
     assert IntegratedLogEI(**inputs)(X[:2].unsqueeze(-2)).shape == (2,)
 
 
-# --- particles as a model of BoTorch --------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def strategy():
     initial = TOLD, torch.sin(2 * TOLD[:, 0]) * TOLD[:, 1]

@@ -20,15 +20,7 @@ from torch.testing import assert_close
 
 from botorch_ext import KernelGP
 from botorch_ext.acquisition import EnlargedUpperConfidenceBound, LowerConfidenceBound, MaxVariance
-from tests.acquisition.every_function import (
-    BOUNDS,
-    CASES,
-    NOISE,
-    conditioned,
-    draw,
-    members,
-    single_task_gp,
-)
+from tests.acquisition import every_function as every
 from tests.helpers import tolerance
 
 pytestmark = [
@@ -39,10 +31,10 @@ pytestmark = [
 ]
 EXACT = tolerance(torch.float64)
 NOISES = 0.5, 1e-3
-P, Z = draw(3, 3)[0], draw(6, 4)[0]
+P, Z = every.draw(3, 3)[0], every.draw(6, 4)[0]
 
 
-def chosen(model, noise=NOISE):
+def chosen(model, noise=every.NOISE):
     """The model with a lengthscale and a noise that are no accident."""
     model.covar_module.lengthscale = torch.tensor(0.8, dtype=torch.float64)
     model.likelihood.noise = torch.tensor(noise, dtype=torch.float64)
@@ -50,18 +42,15 @@ def chosen(model, noise=NOISE):
 
 
 def variance_given(model, P, Z, noise):
-    return conditioned(model, P, Z, torch.as_tensor(noise).expand(len(P)))[1].diagonal()
-
-
-# --- several outputs, and none that can be conditioned --------------------------------------------
+    return every.conditioned(model, P, Z, torch.as_tensor(noise).expand(len(P)))[1].diagonal()
 
 
 def test_pending_points_of_several_outputs():
     weights = torch.tensor([0.7, -0.2], dtype=torch.float64)
     transform = ScalarizedPosteriorTransform(weights)
     yvar = torch.linspace(0.1, 0.9, 16, dtype=torch.float64).reshape(8, 2)
-    parts = single_task_gp(), single_task_gp(yvar=yvar[:, :1], sign=-1.0)
-    X, y = draw(8, 0)
+    parts = every.single_task_gp(), every.single_task_gp(yvar=yvar[:, :1], sign=-1.0)
+    X, y = every.draw(8, 0)
     both = SingleTaskGP(X, torch.stack([y, -y + X[:, 1]], -1), yvar).eval()
     for model in (ModelListGP(*parts), both):
         acqf = EnlargedUpperConfidenceBound(model, 2.0, posterior_transform=transform)
@@ -71,15 +60,17 @@ def test_pending_points_of_several_outputs():
         std = (acqf(Z[:, None]) - mean) / 2
         assert bool((std < before).all())
         if model is not both:
-            each = torch.cat([members(gp, Z, P)[1] for gp in parts])
+            each = torch.cat([every.members(gp, Z, P)[1] for gp in parts])
             expected = ((weights[:, None] * each).square().sum(dim=0)).sqrt()
             assert_close(std, expected, rtol=1e-5, atol=1e-5)
-        X, _ = optimize_acqf(acqf, BOUNDS, q=2, num_restarts=2, raw_samples=16, sequential=True)
+        X, _ = optimize_acqf(
+            acqf, every.BOUNDS, q=2, num_restarts=2, raw_samples=16, sequential=True
+        )
         assert torch.pdist(X).min() > 1e-2
 
 
 def test_models_that_cannot_be_conditioned_are_named():
-    X, y = draw(10, 0)
+    X, y = every.draw(10, 0)
     for model, name in (
         (SingleTaskVariationalGP(X, y[:, None]).double(), "SingleTaskVariationalGP"),
         (GenericDeterministicModel(lambda X: X[..., :1]), "GenericDeterministic"),
@@ -90,12 +81,9 @@ def test_models_that_cannot_be_conditioned_are_named():
         assert acqf.X_pending is None
 
 
-# --- several tasks --------------------------------------------------------------------------------
-
-
 def multi_task_gp(output, tasks=(0, 1), yvar=None, outcome_transform=None):
     """A MultiTaskGP of ``draw(10, 0)`` whose second column is the task, in raw units."""
-    X, y = draw(10, 0)
+    X, y = every.draw(10, 0)
     task = torch.tensor(tasks, dtype=torch.float64).repeat(5)[:, None]
     with torch.random.fork_rng():
         torch.manual_seed(0)  # the first covariance of the tasks is drawn
@@ -117,7 +105,7 @@ def multi_task_gp(output, tasks=(0, 1), yvar=None, outcome_transform=None):
 @pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.EnlargementWarning")
 def test_the_noise_is_that_of_the_output_task_in_its_units(output):
     scales = StratifiedStandardize(stratification_idx=1, all_task_values=torch.tensor([0, 1]))
-    std = draw(10, 0)[1][output::2].std().item()
+    std = every.draw(10, 0)[1][output::2].std().item()
     for model, unit in (
         (multi_task_gp(output), 1.0),
         (multi_task_gp(output, tasks=(1, 0)), 1.0),
@@ -142,23 +130,22 @@ def test_pending_points_are_of_the_output_task(fixed, output):
         assert_close(acqf(Z[:, None]), expected, **EXACT)
 
 
-# --- columns that a model appends, or perturbs ----------------------------------------------------
-
-
 def appending_gp(chained=False):
     """A SingleTaskGP of three columns, the last of which it appends itself."""
-    X, y = draw(10, 0)
+    X, y = every.draw(10, 0)
     last = torch.linspace(0, 1, 10, dtype=torch.float64)[:, None]
     transform = AppendFeatures(torch.tensor([[0.5]], dtype=torch.float64))
     if chained:
-        first = Normalize(3, indices=[0, 1], bounds=BOUNDS)
+        first = Normalize(3, indices=[0, 1], bounds=every.BOUNDS)
         transform = ChainedInputTransform(first=first, second=transform)
     return chosen(SingleTaskGP(torch.cat([X, last], -1), y[:, None], input_transform=transform))
 
 
-@pytest.mark.parametrize(("name", "chained"), [(name, i % 2 == 0) for i, name in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("name", "chained"), [(name, i % 2 == 0) for i, name in enumerate(every.CASES)]
+)
 def test_models_that_append_features_take_no_pending_points(name, chained):
-    case, model = CASES[name], appending_gp(chained)
+    case, model = every.CASES[name], appending_gp(chained)
     options = {"misspecification": 0.0} if "misspecification" in case.options else {}
     acqf = case(model, **options)
     values = acqf(Z[:, None])
@@ -175,14 +162,14 @@ def test_models_that_append_features_take_no_pending_points(name, chained):
 
 def test_a_kernel_gp_that_appends_features_takes_pending_points():
     model = appending_gp()
-    noise = model.outcome_transform.stdvs.item() ** 2 * NOISE
+    noise = model.outcome_transform.stdvs.item() ** 2 * every.NOISE
     acqf = MaxVariance(KernelGP.from_botorch(model), X_pending=P)
     assert_close(acqf(Z[:, None]), variance_given(model, P, Z, noise).sqrt(), **EXACT)
 
 
 @pytest.mark.parametrize("own", [False, True])
 def test_a_pending_point_counts_once_where_inputs_are_perturbed(own):
-    X, y = draw(10, 0)
+    X, y = every.draw(10, 0)
     shifts = torch.tensor([[0.3, 0.0], [0.0, -0.2]], dtype=torch.float64)
     model, plain = (
         chosen(SingleTaskGP(X, y[:, None], outcome_transform=None, input_transform=transform))
@@ -191,16 +178,13 @@ def test_a_pending_point_counts_once_where_inputs_are_perturbed(own):
     average = ExpectationPosteriorTransform(n_w=2)
     acqf = MaxVariance(KernelGP.from_botorch(model) if own else model, average, X_pending=P)
     moved = (Z[:, None] + shifts).view(12, 2)
-    _, told = conditioned(plain, P, moved, torch.tensor(NOISE).expand(3))
+    _, told = every.conditioned(plain, P, moved, torch.tensor(every.NOISE).expand(3))
     expected = told.view(6, 2, 6, 2).mean(dim=(1, 3)).diagonal().sqrt()
     assert_close(acqf(Z[:, None]), expected, **EXACT)
 
 
-# --- outcome transforms that are not linear -------------------------------------------------------
-
-
 def test_noise_that_differs_between_points_must_be_given():
-    X, y = draw(10, 0)
+    X, y = every.draw(10, 0)
     for rows in (slice(None), list(reversed(range(10)))):
         model = chosen(SingleTaskGP(X[rows], y[rows].exp()[:, None], outcome_transform=Log()))
         with pytest.raises(ValueError, match=r"noise_variance must be given: .* differs"):
@@ -210,13 +194,13 @@ def test_noise_that_differs_between_points_must_be_given():
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("standardized", [False, True])
 def test_pending_points_leave_the_mean_before_the_transform_alone(own, standardized):
-    X, y = draw(10, 0)
+    X, y = every.draw(10, 0)
     both = ChainedOutcomeTransform(log=Log(), scale=Standardize(1))
     transform = both if standardized else Log()
     log = chosen(SingleTaskGP(X, y.exp()[:, None], outcome_transform=transform))
     plain = Standardize(1) if standardized else None
     plain = chosen(SingleTaskGP(X, y[:, None], outcome_transform=plain))
-    noise = NOISE * (y.var() if standardized else 1.0)
+    noise = every.NOISE * (y.var() if standardized else 1.0)
     mean, variance = plain.posterior(Z).mean.squeeze(-1), variance_given(plain, P, Z, noise)
     lognormal = torch.exp(mean + variance / 2)
     model = KernelGP.from_botorch(log) if own else log

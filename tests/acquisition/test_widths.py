@@ -17,16 +17,7 @@ from botorch_ext.acquisition import (
     OptimisticModelUCB,
     StableUCB,
 )
-from tests.acquisition.every_function import (
-    BOUNDS,
-    NOISE,
-    batched,
-    draw,
-    ensemble,
-    kernel_gp,
-    single_task_gp,
-    singles,
-)
+from tests.acquisition import every_function as every
 from tests.helpers import rbf, tolerance
 
 EXACT = tolerance(torch.float64)
@@ -40,7 +31,7 @@ def bound(model, width, Z, sign=1.0):
 
 
 def test_a_width_object_is_evaluated_with_the_model_and_has_its_offset():
-    model, Z = kernel_gp(), draw(10, 1)[0]
+    model, Z = every.kernel_gp(), every.draw(10, 1)[0]
     for width in (widths.Enlarged(DATA_WIDTH, 0.1), WITH_OFFSET):
         upper = EnlargedUpperConfidenceBound(model, width)(Z[:, None])
         assert_close(upper, bound(model, width, Z), **EXACT)
@@ -49,8 +40,8 @@ def test_a_width_object_is_evaluated_with_the_model_and_has_its_offset():
 
 
 def test_width_objects_of_several_models_are_those_of_each():
-    Z, models = draw(10, 1)[0], singles()
-    for given in (batched(), models):
+    Z, models = every.draw(10, 1)[0], every.singles()
+    for given in (every.batched(), models):
         for own in ([WITH_OFFSET] * 3, [DATA_WIDTH, WITH_OFFSET, widths.Constant(2.0)]):
             bounds = [bound(model, width, Z) for model, width in zip(models, own, strict=True)]
             acqf = OptimisticModelUCB(given, own)
@@ -61,9 +52,9 @@ def test_width_objects_of_several_models_are_those_of_each():
 
 
 def test_width_objects_are_refused_without_a_kernel_gp_and_where_units_would_mix():
-    standardized = KernelGP.from_botorch(single_task_gp())
+    standardized = KernelGP.from_botorch(every.single_task_gp())
     for cls in (EnlargedUpperConfidenceBound, LowerConfidenceBound, OptimisticModelUCB):
-        for model in (single_task_gp(), standardized, ensemble()):
+        for model in (every.single_task_gp(), standardized, every.ensemble()):
             with pytest.raises(ValueError, match="width"):
                 cls(model, DATA_WIDTH)
 
@@ -73,18 +64,15 @@ def test_width_objects_are_refused_without_a_kernel_gp_and_where_units_would_mix
 )
 def test_a_beta_is_refused_with_the_width_to_write(cls):
     with pytest.raises(TypeError, match=rf"{cls.__name__}\(\) takes no beta: .*width=beta\*\*0.5"):
-        cls(single_task_gp(), beta=4.0)
+        cls(every.single_task_gp(), beta=4.0)
 
 
 @pytest.mark.parametrize("cls", [EnlargedUpperConfidenceBound, LowerConfidenceBound])
 def test_widths_must_fit_the_batch_shape(cls):
-    for model, width in ((kernel_gp(), [1, 2]), (batched(), torch.ones(2))):
+    for model, width in ((every.kernel_gp(), [1, 2]), (every.batched(), torch.ones(2))):
         with pytest.raises(ValueError, match="width"):
             cls(model, width)
-    assert cls(batched(), [1, 2, 3]).width.shape == (3,)
-
-
-# --- enlargement ----------------------------------------------------------------------------------
+    assert cls(every.batched(), [1, 2, 3]).width.shape == (3,)
 
 
 def enlarged(model, **options):
@@ -97,10 +85,12 @@ def by_formula(num_observations, noise_variance):
 
 
 def test_the_noise_and_the_number_of_observations_are_those_of_the_model_unless_given():
-    assert enlarged(kernel_gp()) == by_formula(8, NOISE)
-    assert enlarged(kernel_gp(), noise_variance=0.01, num_observations=20) == by_formula(20, 0.01)
-    assert enlarged(KernelGP(rbf(1.0), NOISE)) == by_formula(0, NOISE)
-    transformed = KernelGP(rbf(1.0), NOISE, input_transform=Normalize(2, bounds=BOUNDS))
+    assert enlarged(every.kernel_gp()) == by_formula(8, every.NOISE)
+    assert enlarged(every.kernel_gp(), noise_variance=0.01, num_observations=20) == by_formula(
+        20, 0.01
+    )
+    assert enlarged(KernelGP(rbf(1.0), every.NOISE)) == by_formula(0, every.NOISE)
+    transformed = KernelGP(rbf(1.0), every.NOISE, input_transform=Normalize(2, bounds=every.BOUNDS))
     assert enlarged(transformed, noise_variance=0.01) == by_formula(0, 0.01)
     deterministic = GenericDeterministicModel(lambda X: X[..., :1])
     for name, model, options in (
@@ -114,7 +104,10 @@ def test_the_noise_and_the_number_of_observations_are_those_of_the_model_unless_
 
 def test_of_a_list_of_models_the_noise_is_that_of_the_weighted_sum():
     yvar = torch.linspace(0.05, 1.0, 8).double()[:, None]
-    parts, weights = (single_task_gp(), single_task_gp(yvar=yvar, sign=-1.0)), (0.7, -0.2)
+    parts, weights = (
+        (every.single_task_gp(), every.single_task_gp(yvar=yvar, sign=-1.0)),
+        (0.7, -0.2),
+    )
     transform = ScalarizedPosteriorTransform(torch.tensor(weights, dtype=torch.float64))
     noise = sum(
         weight**2 * gp.likelihood.noise.mean().item() * gp.outcome_transform.stdvs.item() ** 2
@@ -125,11 +118,11 @@ def test_of_a_list_of_models_the_noise_is_that_of_the_weighted_sum():
 
 def test_the_enlargement_covers_the_worst_case_in_raw_units():
     # Lemma 2: moving every observation by at most eps. Outcomes are standardised in the model.
-    gp, (Z, _) = single_task_gp(20), draw(25, 2)
+    gp, (Z, _) = every.single_task_gp(20), every.draw(25, 2)
     scale = gp.outcome_transform.stdvs.item()
     acqf = EnlargedUpperConfidenceBound(gp, width=0.0, misspecification=0.3)
-    assert acqf.width.item() == pytest.approx(0.3 * math.sqrt(21 / NOISE) / scale, rel=1e-6)
-    moved = single_task_gp(20)
+    assert acqf.width.item() == pytest.approx(0.3 * math.sqrt(21 / every.NOISE) / scale, rel=1e-6)
+    moved = every.single_task_gp(20)
     signs = torch.sign(torch.randn(20, generator=torch.Generator().manual_seed(0)))
     moved.set_train_data(targets=gp.train_targets + 0.3 * signs / scale, strict=False)
     mean = gp.posterior(Z).mean.squeeze(-1)

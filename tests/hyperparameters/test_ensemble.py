@@ -33,19 +33,6 @@ def test_an_extended_ensemble_is_that_of_all_observations(box):
         assert torch.equal(own, expected)
 
 
-@pytest.mark.parametrize("bend", [0.0, 3.0])
-def test_means_at_rows_are_the_mean_there_and_pending_points_leave_it(bend):
-    ensemble = ensemble_of(30, bend)
-    assert_close(ensemble.mean_at_rows(), ensemble.mean(X))
-    P = BOX.sample(3, 5)
-    pending = ensemble.with_pending(P[:1]).with_pending(P[1:])
-    assert torch.equal(pending.pending, P)
-    assert_close(pending.mean(AT), ensemble.mean(AT))
-    assert bool((pending.mean_and_std(AT)[1] < ensemble.mean_and_std(AT)[1]).all())
-    assert ensemble.thinned(1).parameters.shape == (1, 4)
-    assert ensemble.thinned(2) is ensemble
-
-
 def test_of_rows_is_given_those_observations_alone():
     whole, rows = ensemble_of(30), torch.tensor([3, 4, 8, 20, 29])
     some = whole.of_rows(rows)

@@ -114,8 +114,3 @@ def test_units_do_not_matter_to_the_ends_of_the_numbers(size, shift, bend):
     assert_close(outcomes.values, Outcomes.of(shares, CPU, bend).values, rtol=0, atol=1e-6)
     if bend:
         assert outcomes.untransformed(outcomes.values - 1e3).isfinite().all()
-
-
-def test_they_go_to_a_device(device):
-    outcomes = Outcomes.of(torch.tensor([1.0, 2.0]).double(), device)
-    assert outcomes.values.device.type == device.type

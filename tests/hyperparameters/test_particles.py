@@ -17,12 +17,6 @@ from tests.helpers import drawn
 PRIOR = Prior(lengthscales=(0.05, 20.0))
 
 
-def density_of(n=7, p=2):
-    X = drawn(n, p, seed=5)
-    y = torch.sin(6 * X[:, 0])
-    return Density(X, (y - y.mean()) / y.std(), PRIOR)
-
-
 def long_run(density, num, num_steps, seed):
     """Draws by another sampler: random-walk Metropolis, many chains from the prior, the end of
     each."""
@@ -66,6 +60,27 @@ def test_sweeps_keep_truncated_normals_and_lead_to_them():
             assert (below - share).abs().max() < 4.4 * math.sqrt(share * (1 - share) / 4000)
     stayed = torch.isin(end[:, 0], start[:, 0]).double().mean()
     assert stayed < 0.05  # nearly all trajectories are accepted
+
+
+class NarrowNormals:
+    """Normals with a correlation of .9, across which the steps are crude: many are rejected."""
+
+    lower, upper = torch.full((2, 2), 99.0, dtype=torch.float64) * torch.tensor([[-1.0], [1.0]])
+    root = torch.linalg.cholesky(torch.tensor([[1.0, 0.9], [0.9, 1.0]], dtype=torch.float64))
+
+    def value_and_gradient(self, x):
+        normals = torch.linalg.solve_triangular(self.root, x.mT, upper=False)
+        return -0.5 * normals.square().sum(dim=0), -torch.cholesky_solve(normals, self.root).mT
+
+
+def test_rejections_keep_the_law_where_steps_are_crude():
+    """The squares of 2 x 4000 normals sum to a chi-squared number: that it is off by 4 standard
+    deviations happens by chance less than once in 10,000."""
+    density, g = NarrowNormals(), torch.Generator().manual_seed(5)
+    x = torch.randn(4000, 2, generator=g, dtype=torch.float64) @ density.root.mT
+    end, heights = swept(density, x, density.value_and_gradient(x)[0], 40, g)
+    assert torch.isin(end[:, 0], x[:, 0]).any()
+    assert abs(float(-2 * heights.sum()) - 8000) < 4 * math.sqrt(2 * 8000)
 
 
 def test_resampling_draws_by_the_weights():

@@ -38,6 +38,12 @@ def index_kernel(batch: tuple[int, ...] = (), rank: int = 2, **kwargs) -> Kernel
     return kernel
 
 
+def action_context(action: Kernel, context: Kernel | None = None, *columns: object) -> Kernel:
+    """With a given covariance of tasks in the last column, unless another context is given."""
+    context = TaskKernel(COVARIANCE) if context is None else context
+    return ActionContextKernel(action, context, *(columns or (3, [4])))
+
+
 def rbf_formula(lengthscale):
     def value(s, t):
         return math.exp(-0.5 * sum(((a - b) / lengthscale) ** 2 for a, b in zip(s, t, strict=True)))

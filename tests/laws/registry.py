@@ -28,9 +28,6 @@ HORIZON = 24
 Make = Callable[..., strategies.Strategy]
 
 
-# --- how methods are made -------------------------------------------------------------------------
-
-
 # What a method is given besides the domain and its numbers.
 Given = Callable[[Scenario], dict[str, Any]]
 
@@ -134,9 +131,6 @@ def _contextwise(scenario: Scenario, *, seed: int, **options: Any) -> strategies
         return int(4 * abs(float(context[0]))) % 3
 
     return bx.ContextwiseStrategy(bases, key)
-
-
-# --- the registry ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

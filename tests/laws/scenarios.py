@@ -62,14 +62,7 @@ _LABELS = bx.FiniteSet([[0.0], [1.0], [2.0]])
 
 @dataclass(frozen=True)
 class Scenario:
-    """Where strategies choose.
-
-    Args:
-        domain: Of the actions.
-        contexts: Of the contexts that every ask is given; None for none.
-        changing: Whether some asks are given a set of actions.
-        started: Whether there are data from before, and points that are asked first.
-    """
+    """Where strategies choose."""
 
     domain: Callable[[], Domain]
     contexts: Callable[[], Domain] | None = None
@@ -101,12 +94,7 @@ class Scenario:
         return replace(self, domain=lambda: domain().to(device=device), contexts=moved)
 
     def kernel(self, scale: float = 1.0, of: Callable[..., Kernel] = rbf) -> Kernel:
-        """A kernel on the points, with contexts on the joint rows.
-
-        Args:
-            scale: Multiplies the lengthscales of the actions.
-            of: Makes a kernel from lengthscales.
-        """
+        """A kernel on the points, with contexts on the joint rows."""
         own = [scale * value for value in (0.9, 0.5)[: self.dim]]
         if self.contexts is None:
             return of(*own)

@@ -11,11 +11,11 @@ from gpytorch.kernels import LinearKernel, PeriodicKernel, RBFKernel, ScaleKerne
 from torch.testing import assert_close
 
 from botorch_ext import CandidateModels, KernelGP
-from botorch_ext.kernels import ActionContextKernel, AdditiveKernel, TaskKernel
+from botorch_ext.kernels import AdditiveKernel, TaskKernel
 from botorch_ext.widths import SelfNormalized
 from tests.helpers import drawn, matern, rbf, tolerance
 from tests.kernel_functions.kernels import periodic, scaled
-from tests.kernels.joint import COVARIANCE, index_kernel, points, sparse_matrices
+from tests.kernels.joint import COVARIANCE, action_context, index_kernel, points, sparse_matrices
 from tests.models.sessions import constant_mean, values
 
 LOWER, SIDES = torch.tensor([[2.0, -3.0, 4.0], [3.0, 2.0, 0.5]], dtype=torch.float64)
@@ -34,11 +34,6 @@ def alone(kernels, noise=0.05, mean=None):
     return [(kernel, noise, mean) for kernel in kernels]
 
 
-def joint(action, context=None, *columns):
-    context = TaskKernel(COVARIANCE) if context is None else context
-    return ActionContextKernel(action, context, *(columns or (3, [4])))
-
-
 GRID = [0.3, 0.9, 2.7]
 COLUMNS = [[0.3, 1.0, 0.5], [2.0, 0.7, 0.9]]
 NAMES = [f"lengthscale {value}" for value in GRID]
@@ -51,9 +46,9 @@ OF_MEANS = [(rbf(0.7), 0.1, mean) for mean in (None, constant_mean(0.5), *MEANS[
 GROUPS, ALL_OF_TWO = [[[0], [1, 2]], [[2, 0]]], [[[0, 1]], [[0], [1]]]
 lengthscales, additive = CandidateModels.lengthscales, CandidateModels.additive
 OF_TASKS = {
-    "tasks": lambda v: joint(rbf(v)),
-    "learned tasks": lambda v: joint(rbf(v), index_kernel()),
-    "of contexts": lambda v: joint(TaskKernel(COVARIANCE), rbf(v), (4,), (0, 1, 2), "sum"),
+    "tasks": lambda v: action_context(rbf(v)),
+    "learned tasks": lambda v: action_context(rbf(v), index_kernel()),
+    "of contexts": lambda v: action_context(TaskKernel(COVARIANCE), rbf(v), (4,), (0, 1, 2), "sum"),
 }
 # Each: the set, its names, and the kernel, noise and mean of each of its models.
 SETS = {
@@ -167,9 +162,6 @@ def test_random_trees_are_all_trees_in_the_end():
     assert trees(9, 5, seed=1) == trees(9, 5, seed=1) != trees(9, 5, seed=2)
 
 
-# --- growing families -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("kernel", "rate"), [(RBFKernel(), 3), (ScaleKernel(matern(1.0, nu=1.5)), 6)]
 )
@@ -211,9 +203,6 @@ def add_one_of_two(models, X, Y):
 def test_the_default_growth_is_a_power():
     models = CandidateModels.growing(RBFKernel(), 1.0, 0.1, 2)
     assert len(models.grow(50)) == sum(math.exp(-i / 2) > 50**-0.9 for i in range(1, 50))
-
-
-# --- twins with a nugget --------------------------------------------------------------------------
 
 
 def test_twins_are_the_models_with_a_nugget():
@@ -267,15 +256,13 @@ def test_what_can_have_no_twins_says_so():
             models.with_nugget(0.1)
 
 
-# --- refusals -------------------------------------------------------------------------------------
-
 RBF, TWO = RBFKernel(), [rbf(1.0), rbf(2.0)]
 NARROW = RBFKernel(lengthscale_constraint=Interval(0.1, 1.0))
 # Each: what makes a set, its arguments, and what the error names.
 BAD_SETS = [
     ("lengthscales", (RBF, [1.0, 1.0], 0.1), "twice"),
     ("lengthscales", (RBF + RBFKernel(), [1.0], 0.1), "got 2"),
-    ("lengthscales", (joint(rbf(1.0), rbf(1.0), 3), [1.0], 0.1), "got 2"),
+    ("lengthscales", (action_context(rbf(1.0), rbf(1.0), 3), [1.0], 0.1), "got 2"),
     ("lengthscales", (LinearKernel(), [1.0], 0.1), "got 0"),
     ("lengthscales", (RBFKernel(ard_num_dims=3), [[1.0, 2.0]], 0.1), "columns"),
     ("lengthscales", (NARROW, [0.5, 2.0], 0.1), "constraint"),

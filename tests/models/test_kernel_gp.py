@@ -110,9 +110,6 @@ def test_posteriors_of_many_points_and_of_an_empty_model_are_the_dense_ones():
     assert empty.information_gain().item() == 0
 
 
-# --- models of BoTorch ----------------------------------------------------------------------------
-
-
 def fitted(**options):
     """A SingleTaskGP of three columns with numbers that are no accident."""
     X, y = draw(25, 15)
@@ -227,9 +224,6 @@ def test_points_without_a_kernel_value_are_refused(kernel, device):
     model.add(X[:1], X[:1])
 
 
-# --- conditioning ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("pending", [0, 2])
 @pytest.mark.parametrize("empty", [False, True])
 def test_conditioned_models_and_fantasies_are_the_dense_posteriors(pending, empty):
@@ -299,9 +293,6 @@ def test_a_conditioned_model_takes_over_what_pends(name):
     session.set_targets([1, 7], Y[:2])
     session.remove(3)
     session.check()
-
-
-# --- jitter, storage and moves --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("outputscale", [1e-12, 1.0, 1e12])
@@ -386,17 +377,17 @@ def test_no_rows_change_nothing(kernel):
     assert_close(models[0].mean_and_std(X)[0], models[1].mean)
 
 
-# --- joint draws ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("finite", [False, True])
 def test_a_joint_draw_is_one_of_the_posterior_however_its_points_come(finite):
     (X, y), (Z, _), width = draw(6, 0), draw(9, 1), 1.5
-    model = told(rbf(0.7), 0.05, 6, mean=curved)
+    model, P = told(rbf(0.7), 0.05, 6, mean=curved), draw(2, 5)[0]
+    model.add(P, None)  # what pends counts in the covariance
     model = FinitePosterior.from_model(model, Z) if finite else model
     draw_of = JointDraw(model, torch.Generator().manual_seed(3), width)
     got = torch.cat([draw_of.at(Z[:3]), draw_of.at(Z[3:6])])
-    mean, covariance = dense_posterior(rbf(0.7), X, y - curved(X), Z, 0.05)
+    mean, _ = dense_posterior(rbf(0.7), X, y - curved(X), Z, 0.05)
+    known = torch.cat([X, P])
+    _, covariance = dense_posterior(rbf(0.7), known, known[:, 0], Z, 0.05)
     mean = mean + curved(Z)
     normals = torch.randn(6, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     root = torch.linalg.cholesky(covariance[:6, :6])

@@ -1,7 +1,5 @@
 """Designs with repeats against dense algebra with a row for every evaluation."""
 
-from copy import deepcopy
-
 import pytest
 import torch
 from torch.testing import assert_close
@@ -58,6 +56,7 @@ def test_a_design_is_the_dense_posterior_also_of_counts_and_after_removals(kerne
     require_dense(design, kernel, X, rows)
     counts = torch.bincount(rows, minlength=N)
     of_counts = RepeatedDesign.from_counts(KernelGP(kernel, LAMBDA), X, counts)
+    counts.zero_()  # they are copied
     require_dense(of_counts, kernel, X, rows)
     design.remove(int(rows[3]))
     more = torch.tensor([7, 7, 2]) % N
@@ -66,14 +65,28 @@ def test_a_design_is_the_dense_posterior_also_of_counts_and_after_removals(kerne
     require_dense(design, kernel, X, torch.cat([rows[:3], rows[4:], more]))
 
 
-@pytest.mark.parametrize("n", [20, 200])
-def test_a_copy_goes_its_own_way(n):
-    design = design_of(matern(0.7), candidates(30), evaluated(30, n))
-    std, copy = design.std, deepcopy(design)
-    for row in range(30):
-        copy.add(row)
-    assert bool((copy.std < std).all())
-    assert torch.equal(design.std, std) and design.num_observations == n
+def numbers_of(design):
+    return design.variance.clone(), design.information_gain().clone(), design.counts.clone()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_successors_leave_what_came_before(seed):
+    generator = torch.Generator().manual_seed(seed)
+    model, some = KernelGP(matern(0.7), LAMBDA), candidates(20)
+    design, counts = RepeatedDesign(model, some), torch.zeros(20, dtype=torch.long)
+    for _ in range(60):
+        before, new, own = numbers_of(design), design.successor(), counts.clone()
+        row = int(torch.randint(20, (), generator=generator))
+        removes = own[row] and torch.rand((), generator=generator) < 0.2
+        (new.remove if removes else new.add)(row)
+        own[row] += -1 if removes else 1
+        known = RepeatedDesign.from_counts(model, some, own)
+        for ours, theirs in zip(numbers_of(new), numbers_of(known), strict=True):
+            assert_close(ours, theirs, **EXACT)
+        assert all(map(torch.equal, numbers_of(design), before))
+        if torch.rand((), generator=generator) < 0.7:  # else it is dropped
+            design, counts = new, own
+    assert counts.sum() > 20
 
 
 @pytest.mark.parametrize("mean", [None, lambda X: X.sum(dim=-1)])

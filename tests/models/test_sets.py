@@ -27,7 +27,7 @@ from botorch_ext.models import CandidateModels, FinitePosterior, KernelGP
 from botorch_ext.widths import Constant, SelfNormalized, SrinivasRKHS
 from tests.helpers import devices, matern, pairwise, rbf, steps_on, tolerance
 from tests.kernel_functions.kernels import periodic, scaled
-from tests.kernels.joint import COVARIANCE, index_kernel, points, sparse_matrices
+from tests.kernels.joint import COVARIANCE, action_context, index_kernel, points, sparse_matrices
 from tests.models.sessions import (
     CANDIDATES,
     SPECS,
@@ -85,7 +85,7 @@ def test_an_original_is_the_same_to_the_last_bit_as_one_without_forks(finite):
     for session in (forked, plain):
         for i in range(9):
             if session is forked:
-                session.fork().add(X[9:], None)
+                session.fork().add(X[9:], Y[9:] if i % 2 else None)
             session.add(X[i : i + 1], None if i % 3 else Y[i : i + 1])
             if i == 6:
                 session.remove(2)
@@ -168,11 +168,6 @@ def with_value(kernel, name, value):
     kernel = kernel.double()
     setattr(kernel, name, torch.tensor(value, dtype=torch.float64))
     return kernel
-
-
-def action_context(action, context=None, *columns):
-    context = TaskKernel(COVARIANCE) if context is None else context
-    return ActionContextKernel(action, context, *(columns or (3, [4])))
 
 
 def learned(scale):

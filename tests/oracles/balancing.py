@@ -22,15 +22,7 @@ def published_bound(
 
 @dataclass
 class MasterOracle:
-    """Algorithm 3: who plays, and who is eliminated at which observation.
-
-    Args:
-        bounds: R_i, in units of the rewards.
-        low: The least reward.
-        high: The largest.
-        delta: Failure probability.
-        c: The constant of the test.
-    """
+    """Algorithm 3: who plays, and who is eliminated at which observation."""
 
     bounds: Sequence[Bound]
     low: float

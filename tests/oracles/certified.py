@@ -41,12 +41,7 @@ class Numbers:
 
 
 class Certified:
-    """Follows the events of a strategy, and raises where a decision is not that of the pseudo-code.
-
-    Args:
-        numbers: Of the problem.
-        free: Whether the free steps are GP-BUCB's; others need only lie in the region.
-    """
+    """Follows events, and raises where a decision is not that of the pseudo-code."""
 
     def __init__(self, numbers: Numbers, free: bool = True) -> None:
         self.n, self.free_is_bucb = numbers, free
@@ -71,8 +66,6 @@ class Certified:
         self.pending: dict[int, None] = {}
         self.seen: Counter[str] = Counter()
         self.certificates: list[float] = []
-
-    # --- what is known ----------------------------------------------------------------------------
 
     def posterior(self, rows: list[int], values: list[float]) -> tuple[Tensor, Tensor]:
         return self.model.mean(rows, values), self.model.std(rows)
@@ -121,8 +114,6 @@ class Certified:
             assert bool(self.A[z])
             assert float(std[self.A].max() - std[z]) <= _SCORES
             rows.append(z)
-
-    # --- events -----------------------------------------------------------------------------------
 
     def tell(self, id: int, y: float) -> None:
         self.y[id] = y

@@ -252,8 +252,6 @@ class Insured:
         self.S0 += gain
         return picked | {"row": x0, "kind": "exploit", "cost": gain, "suspected": None}
 
-    # --- levels -----------------------------------------------------------------------------------
-
     def _is_refuted(self, u: int, j: int) -> bool:
         upper = torch.minimum(self.UM[u][j], self.UD)
         lower = torch.maximum(self.LM[u][j], self.LD)
@@ -276,8 +274,6 @@ class Insured:
         U = {j: torch.minimum(high[j], self.UD) for j in playing}
         L = {j: torch.maximum(low[j], self.LD) for j in playing}
         return playing, U, L, high
-
-    # --- certificates -----------------------------------------------------------------------------
 
     @property
     def lengths(self) -> list[int]:

@@ -19,14 +19,7 @@ from tests.strategies.sessions import MINIMUM, POLICIES
 
 @dataclass(frozen=True)
 class Candidate:
-    """One model on a fixed list of points, whose rows everything below speaks of.
-
-    Args:
-        K: ``N x N``, the kernel matrix of the points.
-        prior: ``N``, the prior mean.
-        noise_variance: The ridge.
-        position: Among the models of a set.
-    """
+    """One model on a fixed list of points, whose rows everything below speaks of."""
 
     K: Tensor
     prior: Tensor
@@ -105,13 +98,7 @@ class Belief:
 
 @dataclass
 class Session:
-    """What follows from events alone.
-
-    Args:
-        policy: One of `POLICIES`.
-        row: The row of a trial.
-        initial: Rows and values from before the study.
-    """
+    """What follows from events alone."""
 
     policy: str
     row: Callable[[Any], int]
@@ -231,13 +218,7 @@ def xi(t: int, num_models: int, noise_std: float, delta: float) -> float:
 
 @dataclass
 class RunningTests:
-    """The running tests of all models: |sum of errors| > sqrt(xi_t n) + sum of (w s + eps).
-
-    Args:
-        num_models: |U|.
-        noise_std, delta, eps: R, delta and the misspecification.
-        num_sides: How many tests of each model there are, which share delta.
-    """
+    """The running tests of all models: |sum of errors| > sqrt(xi_t n) + sum of (w s + eps)."""
 
     num_models: int
     noise_std: float

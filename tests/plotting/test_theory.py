@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from botorch_ext import algorithms, delays, domains, problems, simulate
-from botorch_ext.plotting import (
-    plot_certificate,
-    plot_consistency,
-    plot_instance_exponents,
-    plot_insurance,
-    plot_regret_slopes,
-)
+from botorch_ext import algorithms, delays, domains, plotting, problems, simulate
 from tests.helpers import drawn, rbf
 from tests.plotting.reading import legend, lines, near
 
@@ -25,7 +18,7 @@ def least_exponent(nu, b, d, worst):
 
 def test_what_methods_promise_and_must_pay():
     nu, b, dims = 2.5, 4.0, range(1, 7)
-    ax = plot_consistency(nu, b, dims=dims)
+    ax = plotting.plot_consistency(nu, b, dims=dims)
     worst = {
         "SupKernelUCB": lambda d: (nu + d) / (2 * nu + d),
         "GP-UCB": lambda d: min(1.0, (nu + 1.5 * d) / (2 * nu + d)),
@@ -40,14 +33,14 @@ def test_what_methods_promise_and_must_pay():
     assert ax.get_title() == "nu = 2.5, b = 4"
     assert legend(ax) == [*worst, "on every function at most", "on this instance at least"]
     # Without a lower bound there is no line of it.
-    ax = plot_consistency(1.5, 1.5, methods=["breadthwise_exploration", "bpe"])
+    ax = plotting.plot_consistency(1.5, 1.5, methods=["breadthwise_exploration", "bpe"])
     assert legend(ax) == ["breadthwise exploration", "BPE", "on every function at most"]
     assert {line.get_linestyle() for line in ax.lines} == {"--"}
 
 
 def test_an_instance_lies_between_its_exponents():
     nus, b, d = [0.25, 0.5, 1.0, 1.5, 1.9, 2.5], 2.0, 3
-    ax = plot_instance_exponents(b, d, nus=nus)
+    ax = plotting.plot_instance_exponents(b, d, nus=nus)
     worst = [(nu + d) / (2 * nu + d) for nu in nus]
     upper = []
     for nu, most in zip(nus, worst, strict=True):
@@ -72,7 +65,7 @@ def test_slopes_of_regret_stand_in_the_legend_with_lines_through_the_runs():
     scales = np.exp(0.1 * generator.standard_normal((5, 1)))
     quick = scales * 3.0 * t**0.6 * np.exp(0.02 * generator.standard_normal((5, 4)))
     curves = {"quick": (t, quick), "slow": (t, torch.tensor(2.0 * t**0.9))}
-    ax = plot_regret_slopes(curves, exponents={"upper": 0.7, "lower": 0.5})
+    ax = plotting.plot_regret_slopes(curves, exponents={"upper": 0.7, "lower": 0.5})
     slopes = [np.polyfit(np.log(t), np.log(run), 1)[0] for run in quick]
     center, error = np.mean(slopes), np.std(slopes, ddof=1) / np.sqrt(5)
     reach = 2.776445 * error  # Student's, 4 degrees of freedom
@@ -93,7 +86,7 @@ def test_slopes_of_regret_stand_in_the_legend_with_lines_through_the_runs():
 def test_the_slope_is_fitted_from_where_one_wants():
     t = np.array([10.0, 100.0, 1000.0, 10000.0])
     kinked = np.array([[1.0], [2.0]]) * np.where(t < 200, t, 100 * (t / 100) ** 0.5)
-    ax = plot_regret_slopes({"late": (t, kinked)}, fit_from=100)
+    ax = plotting.plot_regret_slopes({"late": (t, kinked)}, fit_from=100)
     assert legend(ax) == ["late: 0.50 [0.50, 0.50]"]
     (fitted,) = (line for line in ax.lines if line.get_linestyle() == "-")
     assert fitted.get_xdata().tolist() == [100.0, 1000.0, 10000.0]
@@ -107,10 +100,10 @@ def test_the_line_is_the_certificate_and_the_shades_are_the_phases():
     strategy = algorithms.certified_bucb(candidates, rbf(0.9, 0.5), **numbers, **options)
     trace = simulate(strategy, problem, 70, delay=delays.Poisson(3.0), seed=1)
     with pytest.raises(ValueError, match="regret"):
-        plot_certificate(trace.strategy, regret=[0.1, 0.2, 0.3])
-    assert len(plot_certificate(trace.strategy).collections) == 0
+        plotting.plot_certificate(trace.strategy, regret=[0.1, 0.2, 0.3])
+    assert len(plotting.plot_certificate(trace.strategy).collections) == 0
     infos, regret = [trial.info for trial in trace.strategy.history.trials], trace.regret.numpy()
-    ax = plot_certificate(trace.strategy, regret=regret)
+    ax = plotting.plot_certificate(trace.strategy, regret=regret)
     known = [info.get("certificate") for info in infos]
     near(lines(ax)["certified regret"].get_ydata(), known)
     assert None in known and known[-1] is not None
@@ -142,7 +135,7 @@ def test_insurance_shows_budget_charges_probes_and_the_level_that_went():
     for _ in range(30):
         trial = strategy.ask()
         strategy.tell(trial.id, float(f[trial.info["index"]]))
-    ax = plot_insurance(strategy)
+    ax = plotting.plot_insurance(strategy)
     (probe,) = (trial for trial in strategy.history.trials if trial.info["kind"] == "probe")
     assert lines(ax)["charged"].get_ydata()[-1] == pytest.approx(probe.info["cost"])
     assert lines(ax)["probe"].get_xdata().tolist() == [probe.id + 1]

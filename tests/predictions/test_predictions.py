@@ -10,16 +10,13 @@ from torch.distributions import MultivariateNormal
 from torch.testing import assert_close
 
 import botorch_ext as bx
-from botorch_ext.exceptions import (
-    NoModelError,
-    NoObservationsError,
-    OutsideDomainError,
-    OutsideDomainWarning,
-)
+from botorch_ext import exceptions
 from botorch_ext.predictions.quantiles import mixture_quantiles
-from botorch_ext.strategies import LengthscaleBalancing, RandomSearch
 from botorch_ext.testing.states import state
 from tests.helpers import rbf, tolerance
+from tests.laws.registry import entry_of
+from tests.laws.scenarios import value_of
+from tests.laws.shared_sessions import quietly
 from tests.oracles.posterior import dense_posterior
 from tests.predictions.particles import BOX, dense_parts, height, played, standardised
 
@@ -54,9 +51,6 @@ def test_quantiles_of_mixtures_are_the_roots_of_the_distribution_function(m):
     half, ends = torch.full((2,), 0.5).double(), torch.tensor([[1.0], [3.0]]).double()
     points = mixture_quantiles(half, ends, torch.zeros(2, 1).double(), (0.2, 0.8))
     assert_close(points, ends, rtol=0, atol=1e-9)
-
-
-# --- the default ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("exponent", [1, 3])
@@ -95,7 +89,7 @@ def test_points_outside_are_predicted_with_a_warning_that_names_their_rows():
     trial of a result from outside."""
     points = torch.cat([X[:2], BOX.upper[None] + 0.5, BOX.lower[None] - 0.25])
     for strategy in (played(ucb()), played(bx.algorithms.integrated_ei(BOX, seed=1))):
-        with pytest.warns(OutsideDomainWarning, match=r"2 of 4 points .* rows \[2, 3\]"):
+        with pytest.warns(exceptions.OutsideDomainWarning, match=r"2 of 4 points .* rows \[2, 3\]"):
             found = strategy.predict(points)
         if isinstance(strategy, bx.OptimisticStrategy):
             told, y = strategy.evaluated()
@@ -106,15 +100,12 @@ def test_points_outside_are_predicted_with_a_warning_that_names_their_rows():
         assert_close(found.mean, mean, rtol=1e-6, atol=1e-6)
         trial = strategy.attach(points[2], float(mean[2]), outside=True)
         for given in (points[2], points[2].tolist(), trial, {"x0": 5.5, "x1": -0.5}):
-            with pytest.warns(OutsideDomainWarning, match="1 of 1"):
+            with pytest.warns(exceptions.OutsideDomainWarning, match="1 of 1"):
                 assert_close(strategy.predict(given).x, points[2:3])
     by_draws = bx.algorithms.thompson_sampling(BOX, rbf(0.8), noise_variance=0.04)
     for strategy in (played(ucb(CANDIDATES), 3), played(by_draws, 3)):
-        with pytest.raises(OutsideDomainError):
+        with pytest.raises(exceptions.OutsideDomainError):
             strategy.predict(points)
-
-
-# --- one GP and sets of them ----------------------------------------------------------------------
 
 
 def of_three(domain):
@@ -177,49 +168,24 @@ def test_a_model_with_an_outcome_transform_is_carried_back_exactly():
     assert_close(found.std, std, rtol=1e-6, atol=1e-7)
 
 
-# --- every method ---------------------------------------------------------------------------------
+# One of each kind of model; the last two have none.
+METHODS = (
+    *("gp_ucb", "gp_bucb", "mle_ucb", "he_gp_ucb", "lb_gp_ucb, growing", "credible_ucb"),
+    *("thompson_sampling", "bpe", "insured_ucb", "random", "regret_balancing"),
+)
 
 
-def models():
-    return bx.CandidateModels.lengthscales(rbf(1.0), (0.4, 1.2), 0.04)
-
-
-BOUNDED = {"noise_variance": 0.04, "noise_std": 0.2, "rkhs_bound": 3.0}
-PRIOR = CANDIDATES, rbf(0.8)
-WIDTH = bx.widths.SelfNormalized(rkhs_bound=2.0, noise_std=0.2, delta=0.1)
-# The methods of each kind of model; the last two have none.
-METHODS = {
-    "gp_ucb": lambda: ucb(CANDIDATES),
-    "gp_bucb": lambda: bx.algorithms.gp_bucb(BOX, rbf(0.8), **NUMBERS),
-    "mle_ucb": lambda: bx.algorithms.mle_ucb(CANDIDATES, models(), width=2.0),
-    "he_gp_ucb": lambda: bx.algorithms.he_gp_ucb(CANDIDATES, models(), noise_std=0.2, width=1.0),
-    "thompson": lambda: bx.algorithms.thompson_sampling(*PRIOR, noise_variance=0.04),
-    "bpe": lambda: bx.algorithms.bpe(*PRIOR, **NUMBERS, horizon=40),
-    "insured_ucb": lambda: bx.algorithms.insured_ucb(*PRIOR, **BOUNDED),
-    "credible": lambda: bx.algorithms.credible_ucb(CANDIDATES, models(), width=2.0),
-    "standardised": lambda: LengthscaleBalancing(
-        *(BOX, bx.CandidateModels.lengthscales(rbf(1.0), [0.8], 0.04), WIDTH),
-        noise_std=0.2,
-        standardize=True,
-    ),
-    "random": lambda: RandomSearch(CANDIDATES),
-    "balancing": lambda: bx.algorithms.regret_balancing(
-        *PRIOR, misspecifications=[0.1, 0.3], horizon=20, **BOUNDED
-    ),
-}
-
-
-@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
+@quietly
 @pytest.mark.parametrize("method", METHODS)
 def test_every_kind_of_method_predicts_or_says_that_it_cannot(method):
     """And whatever is predicted changes nothing that shows."""
-    strategy = METHODS[method]()
+    strategy = entry_of(method).make()
     for _ in range(5):
         trial = strategy.ask()
-        strategy.tell(trial, float((height(trial.x) / 10).sigmoid()))
+        strategy.tell(trial, value_of(trial.x, None))
     points, before = strategy.domain.sample(3, seed=4), state(strategy)
-    if method in ("random", "balancing"):
-        with pytest.raises(NoModelError, match="has no model"):
+    if method in ("random", "regret_balancing"):
+        with pytest.raises(exceptions.NoModelError, match="has no model"):
             strategy.predict(points)
         return
     found = strategy.predict(points)
@@ -229,7 +195,7 @@ def test_every_kind_of_method_predicts_or_says_that_it_cannot(method):
     assert bool((found.observation_quantiles[:, 0] < found.quantiles[:, 0]).all())
     trial = strategy.history.trials[-1]
     assert_close(strategy.predict(trial.x).mean, strategy.predict([trial]).mean)
-    if method not in ("mle_ucb", "he_gp_ucb", "credible"):  # a mixture of several models
+    if "ucb" not in method or method in ("gp_ucb", "gp_bucb", "insured_ucb"):  # one model
         x, mean = strategy.best()
         assert_close(float(strategy.predict(x).mean), mean, rtol=1e-6, atol=1e-6)
     assert 0 <= strategy.recommended().probability <= 1
@@ -252,11 +218,8 @@ def test_contexts_of_trials_are_their_own():
         strategy.predict(trials[0].x)
 
 
-# --- what is refused and shown --------------------------------------------------------------------
-
-
 def test_what_is_refused():
-    with pytest.raises(NoObservationsError):
+    with pytest.raises(exceptions.NoObservationsError):
         bx.algorithms.integrated_ei(BOX).predict(X)
     strategy = played(ucb(), 3)
     for said, points, options in (

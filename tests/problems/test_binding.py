@@ -112,9 +112,6 @@ def test_synthetic_affinities_share_what_their_pockets_share():
         synthetic_binding_affinities(num_peptides=0)
 
 
-# --- peptides -------------------------------------------------------------------------------------
-
-
 def test_the_matrix_has_the_published_entries():
     assert sorted(AMINO_ACIDS) == sorted("ACDEFGHIKLMNPQRSTVWY")
     scores = torch.tensor(BLOSUM62)

@@ -121,30 +121,23 @@ def test_the_means_of_hills_are_the_definition_alone_and_together():
     expected = torch.tensor([fourth_hill(x) for x in X.tolist()], dtype=torch.float64)
     assert_close(HILLS.mean(3)(X), expected, **CLOSE)
     single = [HILLS.mean(position) for position in range(11)]
-    many = type(single[0])(torch.stack([mean.heights for mean in single]))
+    heights = torch.stack([mean.heights for mean in single])
+    many = type(single[0])(heights)
+    heights.zero_()  # they are copied
     assert_close(many(X), torch.stack([mean(X) for mean in single]), **CLOSE)
     assert bool((single[10](X) <= 1.5).all())
     with pytest.raises(ValueError, match="heights"):
         type(single[0])([1.0, 2.0, 3.0])
 
 
-# --- functions of a known norm --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("f", "centers", "k"),
-    [
+def test_the_norm_is_its_definition_where_a_repeated_center_counts_once():
+    for f, centers, k in (
         (EXPANSION, EXPANSION.centers, rbf_value),
         (CONTEXTUAL, CONTEXTUAL.joint.centers, joint_value),
-    ],
-)
-def test_the_norm_is_its_definition(f, centers, k):
-    pairs = list(zip(WEIGHTS, centers.tolist(), strict=True))
-    squared = sum(a * b * k(x, y) for a, x in pairs for b, y in pairs)
-    assert f.norm == pytest.approx(math.sqrt(squared), rel=1e-9)
-
-
-def test_a_repeated_center_counts_once_with_the_sum_of_its_weights():
+    ):
+        pairs = list(zip(WEIGHTS, centers.tolist(), strict=True))
+        squared = sum(a * b * k(x, y) for a, x in pairs for b, y in pairs)
+        assert f.norm == pytest.approx(math.sqrt(squared), rel=1e-9)
     twice = problems.RKHSFunction(rbf(0.7), [[3.0, -6.5], [3.0, -6.5]], [1.0, 0.5], BOX)
     assert twice.norm == pytest.approx(1.5, rel=1e-12)
 
@@ -190,9 +183,6 @@ def test_a_later_change_of_the_kernel_does_not_reach_the_function():
     assert float(f([4.0, -6.4])) == float(before)
     assert kernel.raw_lengthscale.requires_grad
     assert not before.requires_grad
-
-
-# --- the best value in a context ------------------------------------------------------------------
 
 
 def test_the_best_value_on_a_set_or_among_given_actions_is_that_of_a_loop():

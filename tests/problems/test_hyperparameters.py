@@ -126,8 +126,6 @@ def test_functions_with_hills_are_draws_around_the_mean_of_the_true_model():
     assert hills == set(range(10))
 
 
-# --- candidates -----------------------------------------------------------------------------------
-
 MADE = {
     "peak": LengthscalePeak,
     "signal": RepeatedSignal,

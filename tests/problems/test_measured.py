@@ -48,8 +48,9 @@ def test_the_hottest_sensor_is_that_of_the_table():
         problem([4.0, *problem.contexts[0].tolist()])
     with pytest.raises(OutsideDomainError):
         problem.optimal_value_at(problem.contexts[0], torch.tensor([[0.5]]).double())
-    with pytest.raises(ValueError, match="context"):
-        problem([0.0, *problems.clock(torch.tensor(4.0)).tolist()])
+    for moment in (4.0, 2.001):  # after the table, and between two of its steps
+        with pytest.raises(ValueError, match="context"):
+            problem([0.0, *problems.clock(torch.tensor(moment)).tolist()])
 
 
 def test_the_best_binder_is_that_of_the_measurements():

@@ -69,3 +69,8 @@ def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch):
     svc._load.cache_clear()
     with pytest.raises(ImportError, match="pip install scikit-learn"):
         SVCTuning()([1.0, -2.0])
+
+
+def test_one_fold_is_refused():
+    with pytest.raises(ValueError, match="num_folds"):
+        SVCTuning(num_folds=1)

@@ -75,3 +75,6 @@ def test_the_norm_is_the_integral_over_frequencies():
     assert problem.rkhs_norm(0.071) == math.inf
     assert [value < 0.05 * math.sqrt(2) for value in problem.lengthscales] == [True] + [False] * 3
     assert problem.true_model == 0
+    for radius in (0.049, 0.121):  # the narrow peak would count, or the wide one would not
+        with pytest.raises(ValueError, match="radius"):
+            TwoPeaks(box(1), radius=radius)

@@ -33,9 +33,6 @@ def plays_of_the_best(trace):
     return int((trace.regret < 1e-9).sum())
 
 
-# --- linear arms ----------------------------------------------------------------------------------
-
-
 def test_the_numbers_of_the_lock_out():
     problem, along = problems.lock_out(), math.sqrt(1 - 0.25**2)
     arms = torch.tensor([[along, 0.25], [along, -0.25], [0.65, 0.6]], dtype=torch.float64)
@@ -107,8 +104,6 @@ def test_random_linear_instances_are_what_they_say():
     with pytest.raises(ValueError, match="num_arms"):
         problems.random_linear(0, num_arms=0)
 
-
-# --- a hidden arm, of a function of norm 2 on a grid away from the origin -------------------------
 
 GRID = bx.FiniteSet(torch.linspace(3.0, 4.0, 80, dtype=torch.float64).unsqueeze(-1))
 SMOOTH = problems.RKHSFunction.random(GRID, rbf(0.2), norm=2.0, noise_std=0.1, seed=1)

@@ -1,4 +1,8 @@
-"""Instances that the property tests are played on: random functions of exactly known norm."""
+"""Instances that the property tests are played on: random functions of exactly known norm.
+
+A test fails when more than `MOST_VIOLATIONS` runs go wrong. Where the true failure probability
+is delta, that happens with probability at most 1e-4 (the false-alarm rate).
+"""
 
 from scipy.stats import binom
 
@@ -7,8 +11,7 @@ from botorch_ext.problems import RKHSFunction
 from tests.helpers import drawn
 
 RUNS, DELTA, NORM = 100, 0.1, 1.5
-# With a true failure probability of delta more runs than these fail with probability at most 1e-4;
-# with one of 0.35 they do with probability 0.99.
+# With a true failure probability of 0.35 more runs than these fail with probability 0.99.
 MOST_VIOLATIONS = int(binom.isf(1e-4, RUNS, DELTA))
 
 

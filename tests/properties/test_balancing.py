@@ -1,8 +1,6 @@
 """Regret balancing keeps the bases whose candidate bounds hold and drops one that is grossly wrong.
 
-Theorem 5.5 of Pacchiano et al. 2020, which M builds on. As in test_coverage.py: 100 runs; the test
-fails when so many runs drop a consistent base that a true failure probability of delta would
-produce them with probability at most 1e-4 (the false-alarm rate).
+Theorem 5.5 of Pacchiano et al. 2020, which M builds on.
 """
 
 import torch

@@ -1,9 +1,4 @@
-"""Breadthwise exploration keeps the cell of the maximiser, as V_h is added where cells are kept.
-
-As in test_coverage.py: 100 runs; a test fails when so many runs
-go wrong that a true failure probability of delta would produce them with probability at most 1e-4
-(the false-alarm rate).
-"""
+"""Breadthwise exploration keeps the cell of the maximiser, as V_h is added where cells are kept."""
 
 import math
 

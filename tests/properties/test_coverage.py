@@ -1,10 +1,8 @@
 """Confidence bounds hold for all actions, contexts and steps in at least a 1 - delta fraction of
 runs, with contexts and without.
 
-100 runs; the test fails when so many runs violate a bound that a true failure probability of delta
-would produce them with probability at most 1e-4 (the false-alarm rate). All runs go side by side,
-in the algebra of one observation after another, under the widths of the library; that the methods
-do the same is checked on some of them.
+All runs go side by side, in the algebra of one observation after another, under the widths of the
+library; that the methods do the same is checked on some of them.
 """
 
 from dataclasses import dataclass

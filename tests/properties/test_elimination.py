@@ -1,9 +1,4 @@
-"""Phased elimination keeps the maximiser, its bounds hold, and grids tend to the box.
-
-As in test_coverage.py: 100 runs; a test fails when so
-many runs go wrong that a true failure probability of delta would produce them with probability at
-most 1e-4 (the false-alarm rate).
-"""
+"""Phased elimination keeps the maximiser, and its bounds hold."""
 
 import pytest
 

@@ -1,9 +1,5 @@
 """Elimination keeps the true model and rejects a grossly wrong one.
 
-As in test_coverage.py: 100 runs; a test fails when so many runs reject the true model that a true
-failure probability of delta would produce them with probability at most 1e-4 (the false-alarm
-rate).
-
 Optimism plays a wrong model only where it promises more than the true one, and only what is played
 is tested: a model that is too timid costs nothing and is never rejected. So the instances below
 are those in which the wrong model promises too much.

@@ -13,7 +13,7 @@ from botorch_ext import Box, CandidateModels, Fitted, Particles, algorithms
 from botorch_ext.strategies import Asked, Trial
 from tests.helpers import matern, rbf
 from tests.laws.shared_sessions import quietly
-from tests.strategies.fixed_design import certified_sessions, phased_sessions
+from tests.strategies.fixed_design import sessions
 from tests.strategies.sessions import box, f, finite
 
 pytestmark = quietly
@@ -26,11 +26,11 @@ FIRST = {"num_initial": 3}
 
 def by_arrival():
     options = {"delay": "unknown", "closing": "arrival", "width": 1.0}
-    return phased_sessions.make("bpe_delay", finite(), 60, **options)
+    return sessions.phased("bpe_delay", finite(), 60, **options)
 
 
 def certified(domain):
-    return certified_sessions.make(domain, 44, width=1.0, buy="always")
+    return sessions.certified(domain, 44, width=1.0, buy="always")
 
 
 # The strategy, and what the record has that is tampered with: it is the first trial with that.
@@ -44,8 +44,8 @@ SCENES = {
     "credible": (lambda: algorithms.credible_ucb(LINE, Particles(8), **FIRST), "particles"),
     "fitted": (lambda: algorithms.gp_ucb(LINE, Fitted(), width=2.0, **FIRST), "fit"),
     "insured": (lambda: algorithms.insured_ucb(LINE, rbf(0.9), **NUMBERS), "watched"),
-    "round": (lambda: phased_sessions.make("bpe", finite(), 34), "opening.argmax"),
-    "round in a box": (lambda: phased_sessions.make("bpe", box(), 34), "opening.argmax"),
+    "round": (lambda: sessions.phased("bpe", finite(), 34), "opening.argmax"),
+    "round in a box": (lambda: sessions.phased("bpe", box(), 34), "opening.argmax"),
     "arrival": (by_arrival, "opening"),
     "late": (by_arrival, "more"),
     "cells": (

@@ -18,21 +18,10 @@ from tests.laws.registry import DELTA, METHODS, POLICIES, SIGMA, B, entry_of
 from tests.laws.registry import LAMBDA as ITS_LAMBDA
 from tests.laws.scenarios import SCENARIOS, rbf, value_of
 from tests.laws.shared_sessions import quietly
-from tests.strategies.sessions import (
-    LAMBDA,
-    all_policies,
-    both_domains,
-    box,
-    data,
-    f,
-    finite,
-    kernel,
-    make,
-)
+from tests.strategies import sessions
 
 pytestmark = quietly
 
-# --- results that were not asked for --------------------------------------------------------------
 
 # On a plain set; those of contexts are below.
 TAKING = [
@@ -115,9 +104,9 @@ def test_first_points_and_the_horizon_count_what_is_asked():
         strategy.tell(strategy.ask().id, 0.3)
 
 
-@both_domains
+@sessions.both_domains
 def test_impossible_events_of_results_are_refused_as_a_whole(domain):
-    strategy = make(domain())
+    strategy = sessions.make(domain())
     x = domain().sample(1, seed=0)[0]
     for info in ({}, {"attached": True, "model": 0}, {"attached": False}, {"index": 0}):
         with pytest.raises(ValueError, match=r"info of trial 0 must be|point of its index"):
@@ -140,12 +129,12 @@ def test_impossible_events_of_results_are_refused_as_a_whole(domain):
     assert state(good) == before
 
 
-@both_domains
+@sessions.both_domains
 def test_what_is_attached_makes_no_pending_trial_late(domain):
-    strategy = make(domain(), "timeout")
+    strategy = sessions.make(domain(), "timeout")
     strategy.ask(2)
     for x in domain().sample(8, seed=2):
-        strategy.attach(x, f(x))
+        strategy.attach(x, sessions.f(x))
     strategy.ask(2)
     strategy.tell(0, 0.5)  # three are asked since, itself included, of four that may be
     assert strategy.report()["told_too_late"] == []
@@ -155,15 +144,15 @@ def test_what_is_attached_makes_no_pending_trial_late(domain):
     assert strategy.report()["told_too_late"] == [1]
 
 
-# --- evaluations that failed ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    ("domain", "policy"), [*((finite, policy) for policy in POLICIES), (box, "hallucinate")]
+    ("domain", "policy"),
+    [*((sessions.finite, policy) for policy in POLICIES), (sessions.box, "hallucinate")],
 )
 def test_a_failed_point_stays_in_the_deviations_as_a_pending_one(domain, policy):
     # Ignored is ignored; a timeout leaves it censored, as it does a pending one.
-    failed, waiting = (make(domain(), policy, initial=data(domain(), 5)) for _ in range(2))
+    failed, waiting = (
+        sessions.make(domain(), policy, initial=sessions.data(domain(), 5)) for _ in range(2)
+    )
     for strategy in (failed, waiting):
         strategy.ask(2)
         strategy.tell(1, 0.2)
@@ -179,9 +168,6 @@ def test_a_failed_point_stays_in_the_deviations_as_a_pending_one(domain, policy)
         assert plain(Asked(trials[0])) == plain(Asked(trials[1]))
         for strategy, trial in zip((failed, waiting), trials, strict=True):
             strategy.tell(trial.id, 0.1)
-
-
-# --- values that were wrong -----------------------------------------------------------------------
 
 
 def made(method, seed=3):
@@ -203,11 +189,11 @@ def steps(strategy, number, values=None):
                 strategy.tell(id, (values or {}).get(id, value_of(trial.x, trial.context)))
 
 
-@both_domains
-@all_policies
+@sessions.both_domains
+@sessions.all_policies
 def test_the_posterior_is_that_of_the_right_values(domain, policy):
-    X, Y = data(domain(), 3)
-    strategy = make(domain(), policy, initial=(X, Y))
+    X, Y = sessions.data(domain(), 3)
+    strategy = sessions.make(domain(), policy, initial=(X, Y))
     values = {0: 25.0, 2: 0.3, 3: -0.2, 1: -11.0}
     for id, value in values.items():
         while len(strategy.history.trials) <= id:
@@ -219,7 +205,7 @@ def test_the_posterior_is_that_of_the_right_values(domain, policy):
     late = strategy.report()["told_too_late"]
     assert list(strategy.history.values.items()) == list(right.items())
     assert strategy.evaluated()[1].tolist() == [*Y.tolist(), *right.values()]
-    model = KernelGP(kernel(), LAMBDA)
+    model = KernelGP(sessions.kernel(), sessions.LAMBDA)
     model.add(X, Y)
     for trial in strategy.history.trials:
         value = -2.5 if trial.id in late else right[trial.id]
@@ -322,19 +308,19 @@ def test_what_is_fitted_is_fitted_anew(method):
 @pytest.mark.slow
 def test_every_base_that_was_corrected_forgets_its_fits():
     def base(seed):
-        return algorithms.gp_ucb(box(), Fitted(), width=2.0, seed=seed)
+        return algorithms.gp_ucb(sessions.box(), Fitted(), width=2.0, seed=seed)
 
     def master(bases):
-        return ContextwiseStrategy(bases, lambda z: int(z[0] > 3.0), context_domain=box())
+        return ContextwiseStrategy(bases, lambda z: int(z[0] > 3.0), context_domain=sessions.box())
 
     strategy = master([base(0), master([base(1), base(2)])])
     one, two = lambda: strategy.bases[0].refits, lambda: strategy.bases[1].bases[1].refits
     for step in range(16):
         trial = strategy.ask(context=[[2.5, -2.0], [4.0, -2.0]][step % 2])
-        strategy.tell(trial.id, f(trial.x) + {4: 50.0, 5: 40.0}.get(step, 0.0))
+        strategy.tell(trial.id, sessions.f(trial.x) + {4: 50.0, 5: 40.0}.get(step, 0.0))
     assert one().num_fits and two().num_fits
     for id in (4, 5):
-        strategy.correct(id, f(strategy.history.trials[id].x))
+        strategy.correct(id, sessions.f(strategy.history.trials[id].x))
     assert one().num_fits == two().num_fits == 0
     # A fit to right values is kept when another base is corrected.
     strategy.ask(context=[2.5, -2.0])

@@ -40,9 +40,6 @@ def warns_of(function):
     return caught(function)[1]
 
 
-# --- enlargement ----------------------------------------------------------------------------------
-
-
 def enlarged(domain, misspecification, **options):
     kernel = matern(0.9, 0.3)
     options = {**KNOWN, "misspecification": misspecification, **options}
@@ -90,9 +87,6 @@ def test_an_acquisition_function_warns_of_its_enlargement():
     assert float(acqf.width) == pytest.approx(8.05)
 
 
-# --- lengthscales ---------------------------------------------------------------------------------
-
-
 @both
 @pytest.mark.parametrize("of", [matern, rbf])
 @pytest.mark.parametrize("column", [0, 1])
@@ -132,9 +126,6 @@ def test_contexts_are_looked_at_and_models_of_which_none_is_sensible():
         models = bx.CandidateModels.lengthscales(RBFKernel().double(), scales, 0.1)
         make = lambda m=models: bx.algorithms.mle_ucb(BOX, m, noise_std=0.1, width=2.0)  # noqa: E731
         assert warns_of(make) == said
-
-
-# --- the scale of the prior -----------------------------------------------------------------------
 
 
 def told(values, **options):

@@ -188,17 +188,7 @@ def check(
     fine: Tensor | None = None,
 ) -> Any:
     """Checks every pick, every recorded prediction, every rejection, the report, the bands and the
-    best point of a session.
-
-    Args:
-        played: Who played.
-        described: The models, or of a step the models that have joined by then.
-        width: Of a model, the step and the information gain.
-        judge: Which models may play; None for all. It is returned.
-        offset: What bounds have besides, by the step.
-        initial: Data from before the study.
-        fine: A grid that stands for a box.
-    """
+    best point of a session."""
     strategy, judge = played.strategy, Everyone() if judge is None else judge
     present: Any = described if callable(described) else lambda t: described
     before = 0 if initial is None else len(initial[0])

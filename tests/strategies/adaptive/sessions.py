@@ -24,13 +24,7 @@ CONTEXT_BOX = torch.tensor([[-1.0, 4.0], [0.5, 7.0]], dtype=torch.float64)
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What asks are given.
-
-    Args:
-        draw: Contexts, from their number and a generator; None for no contexts.
-        context_domain: What strategies are told about the contexts.
-        share: Of asks that are given a set of actions.
-    """
+    """What asks are given."""
 
     draw: Callable[[int, torch.Generator], Tensor] | None = None
     context_domain: Any = None
@@ -165,13 +159,7 @@ def joint(points: Tensor, context: Tensor | None) -> Tensor:
 def questions(
     played: Played, initial: Initial = None, fine: Tensor | None = None
 ) -> Iterator[tuple[Event, Session, Question | None]]:
-    """Every event with what was known before it, and the question where it is one.
-
-    Args:
-        played: Who played.
-        initial: Data from before the study.
-        fine: A grid that stands for a box.
-    """
+    """Every event with what was known before it, and the question where it is one."""
     strategy, session, rows = played.strategy, *_start(played.policy, initial)
     for event in strategy.events:
         question = None

@@ -15,14 +15,7 @@ from tests.helpers import matern, rbf
 from tests.laws.shared_sessions import quietly
 from tests.oracles.models import Candidate, check_record, predictions, upper_bounds
 from tests.oracles.posterior import self_normalized_width
-from tests.strategies.adaptive.joint_kernels import (
-    half_sum,
-    level,
-    periodic,
-    product,
-    scaled,
-    task_kernel,
-)
+from tests.strategies.adaptive import joint_kernels as joint
 from tests.strategies.adaptive.judged import (
     Average,
     ByErrors,
@@ -56,28 +49,28 @@ MIXED = [
     (rbf(0.8), 0.02, None),
     (matern(0.7, nu=1.5), 0.05, None),
     (rbf(0.4), 0.02, slope),
-    (scaled(periodic(1.7), 0.9), 0.01, level(0.4)),
+    (joint.scaled(joint.periodic(1.7), 0.9), 0.01, joint.level(0.4)),
     (rbf(2.5), 0.04, None),
 ]
 # setting: for each model its kernel, its noise variance and its prior mean
 MODELS = {
     "alone": MIXED,
     "actions": MIXED,
-    "lengthscales": [(rbf(v), LAMBDA, level(0.7)) for v in SCALES],
+    "lengthscales": [(rbf(v), LAMBDA, joint.level(0.7)) for v in SCALES],
     # Far enough above f for widths that are valid for a function drawn from the process.
-    "high means": [(rbf(0.7), LAMBDA, level(v)) for v in (-0.5, 3.5, 4.5, 6.0)],
+    "high means": [(rbf(0.7), LAMBDA, joint.level(v)) for v in (-0.5, 3.5, 4.5, 6.0)],
     "tasks": [
-        (product(rbf(0.8), task_kernel()), 0.02, None),
-        (product(rbf(0.5), rbf(9.0)), 0.05, None),
+        (joint.product(rbf(0.8), joint.task_kernel()), 0.02, None),
+        (joint.product(rbf(0.5), rbf(9.0)), 0.05, None),
         # Task numbers taken for a quantity.
-        (product(matern(0.7, nu=1.5), rbf(1.5)), 0.02, tilted),
-        (half_sum(rbf(0.6), task_kernel()), 0.01, level(0.8)),
+        (joint.product(matern(0.7, nu=1.5), rbf(1.5)), 0.02, tilted),
+        (joint.half_sum(rbf(0.6), joint.task_kernel()), 0.01, joint.level(0.8)),
     ],
     "reals": [
-        (product(rbf(0.9, 0.7), matern(0.8, 1.5, nu=1.5)), 0.02, None),
-        (product(rbf(0.4, 0.7), matern(3.0, 1.5, nu=1.5)), 0.02, tilted),
-        (product(rbf(2.5, 0.7), matern(0.4, 1.5, nu=1.5)), 0.1, level(0.6)),
-        (half_sum(rbf(0.8), matern(1.2, nu=1.5)), 0.02, None),
+        (joint.product(rbf(0.9, 0.7), matern(0.8, 1.5, nu=1.5)), 0.02, None),
+        (joint.product(rbf(0.4, 0.7), matern(3.0, 1.5, nu=1.5)), 0.02, tilted),
+        (joint.product(rbf(2.5, 0.7), matern(0.4, 1.5, nu=1.5)), 0.1, joint.level(0.6)),
+        (joint.half_sum(rbf(0.8), matern(1.2, nu=1.5)), 0.02, None),
     ],
 }
 
@@ -85,7 +78,7 @@ MODELS = {
 def candidate_models(name):
     """The models of the library."""
     if name == "lengthscales":
-        return CandidateModels.lengthscales(rbf(1.0), SCALES, LAMBDA, means=level(0.7))
+        return CandidateModels.lengthscales(rbf(1.0), SCALES, LAMBDA, means=joint.level(0.7))
     kernels, noises, means = zip(*MODELS[name], strict=True)
     return CandidateModels(list(kernels), list(noises), list(means))
 
@@ -134,9 +127,6 @@ def asks(strategy, length=12, sigma=SIGMA):
     for noise in (sigma * torch.randn(length, generator=g)).tolist():
         trial = strategy.ask()
         strategy.tell(trial.id, f(trial.x) + noise)
-
-
-# --- by the evidence ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -228,9 +218,6 @@ def test_twins_with_a_nugget_play_by_the_width_of_their_plain_models(method, pol
         check_record(question.trial.info, expected, judged=judged, digits=6)
         twins += u > 1
     assert twins > 2
-
-
-# --- by prediction errors -------------------------------------------------------------------------
 
 
 def bayes_finite(model, t, gain):
@@ -339,9 +326,6 @@ def test_the_last_model_stays_with_one_warning(num_models):
     assert len(strict.history.values) == len(strict.tests)
 
 
-# --- by lengthscales ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("policy", "longest", "exponent", "more"),
     [
@@ -444,9 +428,6 @@ def test_a_growth_that_fails_leaves_the_study_as_it_was():
         assert strategy.report() == before
 
 
-# --- on a box -------------------------------------------------------------------------------------
-
-
 @quietly
 @pytest.mark.parametrize(
     ("method", "policy", "name"),
@@ -478,11 +459,8 @@ def test_no_point_of_a_fine_grid_and_no_model_beats_a_pick_on_a_box(method, poli
     check(played, described, lambda *_: 0.8, judge, initial=initial, fine=grid(15))
 
 
-# --- what sets of models are checked for ----------------------------------------------------------
-
-
 def test_a_kernel_above_1_is_warned_of_once_whatever_the_number_of_models():
-    large = scaled(matern(0.7), 1.2)
+    large = joint.scaled(matern(0.7), 1.2)
     models = CandidateModels([rbf(0.5), large, rbf(0.9)], LAMBDA)
     with pytest.warns(KernelBoundWarning, match="got 1.2") as caught:
         strategy = make("he_gp_ucb", box(), models=models)

@@ -18,6 +18,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchE
 B, SIGMA, DELTA = 1.0, 0.05, 0.1
 # Numbers that make everything happen within few steps.
 EAGER = Terms(alpha=0.5, beta=0.6, purse=0.4, max_follow_ups=2, override=1.0)
+# A suspect that is not offered is let go at once.
+HASTY = Terms(alpha=0.5, beta=2.0, purse=0.4, max_follow_ups=1, override=1.0)
 
 
 def line(num):
@@ -49,6 +51,7 @@ def _bent_line(eps, seed):
 CASES = {
     "right": (_bent_line(0.0, 0), 1e-2, 0.05),
     "rough": (_bent_line(0.3, 1), 1e-2, 0.02),
+    "rougher": (_bent_line(0.6, 2), 1e-2, 0.02),
     # Three arms of which the linear model excludes the best.
     "locked": (_locked(), 1e-3, 0.01),
     # Four times what B allows: even the last level is refuted.
@@ -155,6 +158,7 @@ def test_the_terms_are_those_that_were_measured():
         ("locked", EAGER, 0, False, None),
         ("locked", None, 4, True, 0.7),
         ("wrong", EAGER, 4, False, None),
+        ("rougher", HASTY, 0, True, None),
     ],
 )
 def test_every_decision_is_that_of_the_definition(case, terms, delay, changing, width):

@@ -61,9 +61,6 @@ def hull(domain):
     return bx.Box(torch.stack([domain.points.amin(dim=0), domain.points.amax(dim=0)]))
 
 
-# --- credible particles ---------------------------------------------------------------------------
-
-
 def dense_bounds(strategy, info, points, pending, width, c):
     """Of each credible particle of a trial its place, and means, standard deviations and upper
     bounds at points: ``m x n`` each."""
@@ -128,9 +125,6 @@ def test_every_decision_is_the_highest_bound_of_the_credible_particles(domain, o
     top = trial.info["mean"] + width * trial.info["std"]
     assert sum(bands).max() <= top + 1e-9
     assert_close(float(sum(again.bands(trial.x[None])).max()), top, rtol=1e-7, atol=1e-7)
-
-
-# --- improvement ----------------------------------------------------------------------------------
 
 
 def dense_log_improvement(strategy, first, points, pending):
@@ -207,9 +201,6 @@ def test_points_of_a_set_are_asked_again():
     assert sorted(counts)[-3] >= 3
 
 
-# --- both: recommendations, reports, contexts -----------------------------------------------------
-
-
 @both_methods
 def test_the_report_has_the_quartiles_of_the_particles(method):
     strategy = known(method).clone()
@@ -243,9 +234,6 @@ def test_in_contexts_it_can_be_asked_and_read_before_anything_is_told(space, con
 def test_before_anything_is_told_the_prior_is_played(method, domain):
     X = torch.stack([trial.x for trial in make(method, domain, num_initial=0).ask(3)])
     assert torch.pdist(BOX.to_unit(X)).min() > 0.1
-
-
-# --- first points ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("num_given", [0, 5, 8, 20])
@@ -307,9 +295,6 @@ def test_first_points_of_many_inputs_lie_in_the_middle_half_of_each_side():
     assert torch.equal(in_contexts.ask(context=[0.5]).x, bx.Box(ends).sample(1, 0)[0])
 
 
-# --- odd data -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "values",
     [[0.7] * 4, [1e12, -1e12, 3e12, 0.0], [1e-300, 2e-300, 0.0], [0.0, 1e160, -1e160, 1e300]],
@@ -368,6 +353,3 @@ def test_many_dimensions_are_searched_around_the_best_point():
     x = strategy.ask().x
     assert bool(region_around(center, 0.8, box).contains(x))
     assert not torch.equal(x, center)
-
-
-# --- records --------------------------------------------------------------------------------------

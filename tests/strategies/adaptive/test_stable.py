@@ -162,6 +162,8 @@ def test_both_sides_reject():
         for _ in range(3):
             strategy.tell(strategy.ask().id, 9.0)
     assert strategy.alive == [0]
+    assert [test.side for test in strategy.tests[-6:]] == ["optimistic", "pessimistic"] * 3
+    assert strategy.tests[-2].fails
     assert len(caught) == 1
 
 
@@ -179,9 +181,6 @@ def test_one_model_without_a_radius_is_gp_ucb(domain):
     assert stable.best()[1] == pytest.approx(plain.best()[1], rel=1e-6)
     for a, b in zip(stable.history.trials, plain.history.trials, strict=True):
         assert a.info.get("width") == pytest.approx(b.info.get("width"), rel=1e-9)
-
-
-# --- boxes ----------------------------------------------------------------------------------------
 
 
 def ball(x, radius, norm, count):

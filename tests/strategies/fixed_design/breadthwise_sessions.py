@@ -1,4 +1,4 @@
-"""Sessions of breadthwise exploration, and how they are replayed through the oracle."""
+"""Cases of breadthwise exploration, and how their sessions are replayed through the oracle."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from gpytorch.kernels import Kernel
-from torch import Tensor
 
 from botorch_ext import algorithms
 from botorch_ext.domains import Box
-from botorch_ext.exceptions import WaitingForObservations
 from botorch_ext.problems import RKHSFunction
 from botorch_ext.strategies import Abandoned, Asked, BreadthwiseExploration, Told
 from tests.helpers import matern, rbf
 from tests.oracles.breadthwise import Oracle
 from tests.strategies.adaptive.joint_kernels import scaled
+from tests.strategies.fixed_design.sessions import Wait, observe
 
 NUS = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
 # The constants C_k and xi, for lengthscale 1.
@@ -52,10 +50,6 @@ class Case:
     oracle: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def box(self) -> Box:
-        return Box([tuple(pair) for pair in self.ends])
-
-    @property
     def numbers(self) -> dict[str, Any]:
         names = ("noise_variance", "horizon", "rkhs_bound", "noise_std", "delta")
         return {name: getattr(self, name) for name in names}
@@ -70,7 +64,7 @@ class Case:
 
     def make(self, **changed: Any) -> BreadthwiseExploration:
         options = {"kernel": self.kernel(), **self.numbers, **self.strategy, **changed}
-        return algorithms.breadthwise_exploration(self.box, **options)
+        return algorithms.breadthwise_exploration(Box(self.ends), **options)
 
     def make_oracle(self) -> Oracle:
         constant, exponent = HOLDER[self.kind]
@@ -79,85 +73,16 @@ class Case:
         return Oracle(self.kernel(), self.ends, **options)
 
     def problem(self, seed: int = 0) -> RKHSFunction:
-        return RKHSFunction.random(
-            self.box, self.kernel(), self.rkhs_bound, 4, noise_std=self.noise_std, seed=seed
-        )
+        box, norm = Box(self.ends), self.rkhs_bound
+        return RKHSFunction.random(box, self.kernel(), norm, 4, noise_std=self.noise_std, seed=seed)
 
     def but(self, **changed: Any) -> Case:
         return replace(self, **changed)
 
 
-def points(strategy: BreadthwiseExploration) -> Tensor:
-    return torch.stack([trial.x for trial in strategy.history.trials])
-
-
-def observe(strategy: BreadthwiseExploration, problem: RKHSFunction, ids: Sequence[int]) -> None:
-    """Tells trials; the noise of a trial depends on its id alone."""
-    for id in ids:
-        g = torch.Generator().manual_seed(7 * id + 1)
-        noise = problem.noise_std * torch.randn((), generator=g).item()
-        strategy.tell(id, float(problem(strategy.history.trials[id].x)) + noise)
-
-
 def play_promptly(strategy: BreadthwiseExploration, problem: RKHSFunction, number: int) -> None:
     for _ in range(number):
         observe(strategy, problem, [strategy.ask().id])
-
-
-@dataclass(frozen=True)
-class Wait:
-    """A refusal: how many events there were, what it waited for, how much could be asked."""
-
-    num_events: int
-    ids: list[int]
-    available: int
-
-
-def refusal(strategy: BreadthwiseExploration, size: int) -> Wait | None:
-    """Asks so many trials; what it must wait for instead."""
-    try:
-        strategy.ask(size)
-    except WaitingForObservations as error:
-        return Wait(len(strategy.events), error.ids, error.available)
-    return None
-
-
-def play(
-    strategy: BreadthwiseExploration,
-    problem: RKHSFunction,
-    seed: int,
-    lost: float = 0.08,
-) -> list[Wait]:
-    """Asks lists of random sizes to the horizon, tells in any order, abandons a share."""
-    g = torch.Generator().manual_seed(seed)
-    waits: list[Wait] = []
-
-    def chance() -> float:
-        return torch.rand((), generator=g).item()
-
-    def answer(ids: list[int]) -> None:
-        id = ids[int(chance() * len(ids))]
-        if chance() < lost:
-            strategy.abandon(id)
-        else:
-            observe(strategy, problem, [id])
-
-    while left := strategy.horizon - len(strategy.history.trials):
-        if strategy.pending and chance() < 0.6:
-            answer(strategy.pending)
-            continue
-        size = min(left, 1 + int(9 * chance() ** 3))
-        wait = refusal(strategy, size)
-        if wait is not None:
-            waits.append(wait)
-            assert 0 <= wait.available < size
-            if wait.available:
-                strategy.ask(wait.available)
-                wait = refusal(strategy, 1)
-                assert wait is not None and wait.available == 0
-                waits.append(wait)
-            answer(wait.ids)
-    return waits
 
 
 def replay(strategy: BreadthwiseExploration, oracle: Oracle, waits: Sequence[Wait] = ()) -> Oracle:
@@ -174,7 +99,6 @@ def replay(strategy: BreadthwiseExploration, oracle: Oracle, waits: Sequence[Wai
                 oracle.tell(id, value)
             case Abandoned(id):
                 oracle.abandon(id)
-    assert len(strategy.levels) == len(oracle.levels)
     _compare_cells(strategy.levels[-1], oracle)
     last = strategy.levels[-1]
     assert (last.kept, last.threshold, last.width) == (None, None, None)
@@ -192,11 +116,9 @@ def _follow(strategy: BreadthwiseExploration, oracle: Oracle, trial: Any) -> Non
     """One ask: the refinements before it, and the pick."""
     info, before = trial.info, len(oracle.levels)
     while len(oracle.levels) <= info["level"]:
-        assert oracle.refines(oracle.std()) is not False
-        assert not oracle.missing
+        judged = _judge(oracle)
         played = strategy.levels[len(oracle.levels) - 1]
         _compare_cells(played, oracle)
-        judged = oracle.judge()
         # Tolerances: rounding of dense algebra, condition number 3e4.
         assert played.width == pytest.approx(judged.width, rel=1e-9)
         assert played.threshold == pytest.approx(judged.threshold, abs=1e-7)
@@ -210,9 +132,7 @@ def _follow(strategy: BreadthwiseExploration, oracle: Oracle, trial: Any) -> Non
         oracle.refine(kept)
     crowded = info.get("opening", {}).get("crowded")
     if crowded is not None:
-        assert oracle.refines(oracle.std()) is not False
-        assert not oracle.missing
-        kept = oracle.judge().margin >= 0
+        kept = _judge(oracle).margin >= 0
         assert oracle.is_crowded(kept)
         assert crowded == 2 * kept.sum()
         oracle.put_off()
@@ -220,16 +140,21 @@ def _follow(strategy: BreadthwiseExploration, oracle: Oracle, trial: Any) -> Non
     assert oracle.refines(std) is not True
     assert len(oracle.levels) == info["level"] + 1
     assert ("opening" in info) == (len(oracle.levels) > before or crowded is not None)
-    codes = [cell.code for cell in oracle.level.cells]
-    row = codes.index(info["cell"])
+    row = [cell.code for cell in oracle.level.cells].index(info["cell"])
     assert std.max() - std[row] <= 1e-7
     assert info["std"] == pytest.approx(std[row], abs=1e-7)
     assert info["slack"] == pytest.approx(oracle.level.slack, rel=1e-12)
     assert trial.x.tolist() == pytest.approx(oracle.level.cells[row].center, rel=1e-13)
-    level = strategy.levels[info["level"]]
     if len(oracle.levels) > before:
-        assert level.first == trial.id
+        assert strategy.levels[info["level"]].first == trial.id
     assert oracle.ask(row) == trial.id
+
+
+def _judge(oracle: Oracle) -> Any:
+    """What is kept of a level that must be refined, or put off, now."""
+    assert oracle.refines(oracle.std()) is not False
+    assert not oracle.missing
+    return oracle.judge()
 
 
 def _compare_cells(level: Any, oracle: Oracle) -> None:

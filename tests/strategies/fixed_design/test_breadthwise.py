@@ -10,40 +10,27 @@ from itertools import pairwise
 import pytest
 import torch
 
-from botorch_ext.exceptions import (
-    CellLimitWarning,
-    HorizonWarning,
-    KernelBoundWarning,
-    WaitingForObservations,
-)
+from botorch_ext.exceptions import CellLimitWarning, HorizonWarning, KernelBoundWarning
 from botorch_ext.kernel_functions.smoothness import HolderConstants
 from botorch_ext.strategies import Asked
-from tests.helpers import tolerance
 from tests.oracles.posterior import dense_posterior
 from tests.strategies.fixed_design.breadthwise_sessions import (
     LINE,
     PLANE,
     Case,
-    observe,
-    play,
     play_promptly,
-    points,
     replay,
 )
+from tests.strategies.fixed_design.sessions import observe, play, points, refusal
 from tests.strategies.sessions import Stepwise
 
-TOL = tolerance(torch.float64)
 SMOOTH = Case("matern52", (0.9,), LINE)
 IN_PLANE = Case("rbf", (0.9, 0.5), PLANE)
 # Of which cells are dropped soon.
 SHORT = Case("matern52", (0.9,), LINE, horizon=60, noise_variance=0.01)
 CASES = [
-    Case("matern12", (0.9,), LINE),
-    Case("matern32", (0.9,), LINE),
-    SMOOTH,
-    Case("rbf", (0.9,), LINE),
-    Case("matern12", (2.9, 0.5), PLANE),
-    Case("matern32", (2.9, 0.5), PLANE),
+    *(Case(kind, (0.9,), LINE) for kind in ("matern12", "matern32", "matern52", "rbf")),
+    *(Case(kind, (2.9, 0.5), PLANE) for kind in ("matern12", "matern32")),
     IN_PLANE,
 ]
 
@@ -85,9 +72,7 @@ OPTIONS = {
     "a kernel below 1": SMOOTH.but(outputscale=0.5),
     "a column it does not look at": Case("matern32", (math.inf, 0.5), PLANE),
     "constants in units of the box": Case(
-        "matern52",
-        (0.9, 0.5),
-        PLANE,
+        *("matern52", (0.9, 0.5), PLANE),
         strategy={"holder": UNITS},
         oracle={"holder": (*UNITS, (1.0, 1.0))},
     ),
@@ -159,9 +144,6 @@ def test_a_prior_mean_moves_everything_with_it():
         assert one.threshold + 7 == pytest.approx(two.threshold, abs=1e-9)
 
 
-# --- limits ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.CellLimitWarning")
 def test_a_level_that_would_get_too_large_is_put_off():
     most = {"max_cells": 60}
@@ -179,12 +161,11 @@ def test_a_level_that_would_get_too_large_is_put_off():
     # Lists stop where a level is looked at again, and ask the same.
     lists = case.make()
     while left := 300 - len(lists.history.trials):
-        try:
-            asked = lists.ask(left)
-        except WaitingForObservations as error:
-            asked = lists.ask(error.available)
-        for trial in asked:
-            lists.tell(trial.id, strategy.history.values[trial.id])
+        wait = refusal(lists, left)
+        if wait is not None:
+            lists.ask(wait.available)
+        for id in lists.pending:
+            lists.tell(id, strategy.history.values[id])
     assert [trial.info for trial in lists.history.trials] == [trial.info for trial in trials]
 
 
@@ -192,9 +173,8 @@ def test_a_level_waits_for_its_own_results():
     strategy, problem = SMOOTH.make(), SMOOTH.problem()
 
     def refused(num):
-        with pytest.raises(WaitingForObservations) as error:
-            strategy.ask(num)
-        return error.value.ids, error.value.available
+        wait = refusal(strategy, num)
+        return wait.ids, wait.available
 
     # Of the levels of the prior everything is known at once; level 1 has two cells.
     strategy.ask(2)
@@ -220,9 +200,6 @@ def test_large_kernels_and_small_bounds_are_warned_of():
         play_promptly(idle, SHORT.problem(), 60)
         assert idle.report()["levels"][0]["num_evaluations"] == 60
     assert SHORT.make(rkhs_bound=0.08).report()["warnings"] == []
-
-
-# --- rounding and corrections ---------------------------------------------------------------------
 
 
 def by_cell(strategy, values, level=4):

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -10,28 +11,82 @@ import torch
 from botorch_ext import delays, simulate
 from botorch_ext.strategies import Asked
 from tests.helpers import tolerance
-from tests.oracles.certified import Certified, follow
+from tests.oracles.certified import Certified, Numbers, follow
 from tests.oracles.posterior import dense_posterior
-from tests.strategies.fixed_design.certified_sessions import (
-    CASES,
-    HORIZON,
-    PUBLISHED,
-    followed,
-    make,
-    numbers,
-    played,
+from tests.strategies.fixed_design.sessions import (
+    DELTA,
+    LAMBDA,
+    SIGMA,
+    B,
+    certified,
+    play,
+    points,
+    rkhs,
 )
-from tests.strategies.fixed_design.phased_sessions import LAMBDA, points, rkhs
-from tests.strategies.sessions import both_domains, box, finite, kernel, slow_on_a_box
+from tests.strategies.sessions import both_domains, box, data, finite, kernel, slow_on_a_box
 
 # Long enough for two blocks in a box, one of which is bought again.
-SHORT = 44
+HORIZON, SHORT = 130, 44
 ALWAYS = {"width": 1.0, "buy": "always"}
+PUBLISHED = {"rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
+SIXTH, KAPPA = {"width": math.sqrt(6)}, math.sqrt(2)
+HEAVY = {**SIXTH, "kappa": KAPPA, "buy": "always", "share": 0.25}
+SMALL = {**PUBLISHED, "rkhs_bound": 0.4, "buy": "always", "free_width": 1.3}
+STARTED = {**PUBLISHED, "num_initial": 6, "initial": data(finite(), 5)}
+# name: the arguments besides the problem, and the delays; None for feedback in any order, some of
+# it lost.
+CASES = {
+    "at once": ({**SIXTH, "buy": "always"}, delays.Fixed(0)),
+    "useful": (SIXTH, delays.Poisson(5.0)),
+    "late": (ALWAYS, delays.Poisson(25.0)),
+    "heavy": (HEAVY, delays.LogNormal(2.0, 1.5)),
+    "put off": ({"width": 0.5, "free_width": 2.0}, delays.Fixed(35)),
+    "published, small B": (SMALL, delays.Poisson(5.0)),
+    # f exceeds this bound, so that both bounds are clipped where they matter.
+    "clipped": ({**ALWAYS, "rkhs_bound": 0.5}, delays.Poisson(5.0)),
+    "in any order, kappa": ({"width": 1.5, "buy": "always", "kappa": KAPPA}, None),
+    "started, published": (STARTED, delays.Poisson(9.0)),
+}
+
+
+def numbers(horizon=HORIZON, **options):
+    """What the oracle is given for a strategy with these arguments on the finite set."""
+    domain, before = finite(), []
+    with torch.no_grad():
+        K = kernel()(domain.points).to_dense()
+    if "initial" in options:
+        X, Y = options["initial"]
+        before = list(zip(domain.index(X).tolist(), Y.tolist(), strict=True))
+    names = {"share": "rho", "rkhs_bound": "B", "noise_std": "sigma"}
+    same = ("kappa", "buy", "delta", "width", "free_width", "num_initial")
+    names |= {name: name for name in same}
+    given = {theirs: options[ours] for ours, theirs in names.items() if ours in options}
+    given.setdefault("free_width", options.get("width", 2.0))
+    return Numbers(K, LAMBDA, horizon, before=before, **given)
+
+
+def follow_again(strategy, horizon=HORIZON, is_bucb=True, **options):
+    """The oracle that has followed a strategy on the set."""
+    oracle = Certified(numbers(horizon, **options), is_bucb)
+    return follow(oracle, certified(strategy.domain, horizon, **options), strategy.events)
+
+
+@cache
+def followed(case):
+    """A session of a case, and the oracle at its end; nobody may change them."""
+    options, delay = CASES[case]
+    problem = rkhs(finite())
+    strategy = certified(problem.domain, **options)
+    if delay is None:
+        play(strategy, problem, seed=12, lost=0.2)
+    else:
+        simulate(strategy, problem, HORIZON, delay=delay, seed=4)
+    return strategy, follow_again(strategy, **options)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_decision_is_that_of_the_pseudo_code(case):
-    oracle, strategy = followed(case), played(case)
+    strategy, oracle = followed(case)
     assert len(oracle.row) == HORIZON
     assert oracle.certificates == sorted(oracle.certificates, reverse=True)
     report, trials = strategy.report(), strategy.history.trials
@@ -52,40 +107,35 @@ def test_every_decision_is_that_of_the_pseudo_code(case):
 
 
 def test_the_cases_have_everything_in_them():
-    seen = sum((followed(case).seen for case in CASES), Counter())
+    ends = [followed(case)[1] for case in CASES]
+    seen = sum((oracle.seen for oracle in ends), Counter())
     for what in (
         *("free", "block", "wait", "rest", "rested", "blocks", "eliminated", "closed", "put off"),
         *("closed without all of the block", "told too late", "bought more", "A stayed"),
         *("pending would not do", "abandoned in a block"),
     ):
         assert seen[what] > 0, what
-    assert any(followed(case).c < 0.2 for case in CASES)
+    assert any(oracle.c < 0.2 for oracle in ends)
 
 
 @pytest.mark.parametrize("num_initial", [0, 40])
 def test_published_widths_share_delta_among_rounds_points_and_two_bounds(num_initial):
     options = {**PUBLISHED, "num_initial": num_initial}
-    strategy, oracle = make(finite(), **options), Certified(numbers(**options))
+    strategy, oracle = certified(finite(), **options), Certified(numbers(**options))
     assert oracle.R == (4 if num_initial == 0 else 3)
     width = float(strategy.block_width(1, strategy.model))
     assert width == pytest.approx(oracle.w_F(), rel=1e-12)
     assert float(strategy.told_width(1, strategy.model)) == pytest.approx(oracle.w_S(), rel=1e-12)
     assert strategy.certificate == 2 * PUBLISHED["rkhs_bound"]
-    on_box = make(box(), **options).block_width
+    on_box = certified(box(), **options).block_width
     assert (on_box.delta, on_box.num_rounds) == (PUBLISHED["delta"] / 2, oracle.R)
-
-
-def follow_again(strategy, horizon=HORIZON, **options):
-    """The oracle that has followed a strategy on the set."""
-    oracle = Certified(numbers(horizon, **options))
-    return follow(oracle, make(strategy.domain, horizon, **options), strategy.events)
 
 
 @pytest.mark.parametrize("horizon", [8, 11, 12, 13, 14])
 def test_the_round_that_the_horizon_cuts_has_no_block(horizon):
     """Of rounds of 4, 7 and 10 steps, 12 leave the third one step, 11 none."""
     problem, options = rkhs(finite()), {**ALWAYS, "share": 0.5}
-    strategy = make(problem.domain, horizon, **options)
+    strategy = certified(problem.domain, horizon, **options)
     simulate(strategy, problem, horizon, seed=1)
     follow_again(strategy, horizon, **options)
 
@@ -99,10 +149,9 @@ def test_any_rule_may_play_the_free_steps():
         return region.points[model.mean_and_std(region.points)[0].argmin()]
 
     problem, options = rkhs(finite()), {**ALWAYS, "share": 0.5, "free": worst}
-    strategy = make(problem.domain, **options)
+    strategy = certified(problem.domain, **options)
     trace = simulate(strategy, problem, HORIZON, delay=delays.Poisson(4.0), seed=2)
-    oracle = Certified(numbers(**options), free=False)
-    follow(oracle, make(problem.domain, **options), strategy.events)
+    oracle = follow_again(strategy, is_bucb=False, **options)
     assert max(pending for _, pending in asked) > 0
     # The true widths are less than 1 here: what is certified holds.
     regret = trace.regret.tolist()
@@ -115,7 +164,7 @@ def test_any_rule_may_play_the_free_steps():
 )
 def test_a_block_is_useful_above_four_times_its_promise(seed, delay, id, phase):
     problem, width = rkhs(finite(), seed=seed), 0.5
-    strategy = make(problem.domain, width=width)
+    strategy = certified(problem.domain, width=width)
     simulate(strategy, problem, HORIZON, delay=delays.Fixed(delay), seed=4)
     info = strategy.history.trials[id].info
     assert info["phase"] == phase
@@ -127,7 +176,7 @@ def test_a_block_is_useful_above_four_times_its_promise(seed, delay, id, phase):
 def test_a_block_is_put_off_for_what_pended_when_it_was_due(abandons):
     """For as long as the round at most, or until nothing of it pends any more."""
     problem, options = rkhs(finite()), {"width": 0.2, "free_width": 2.0}
-    strategy, put_off, watched = make(problem.domain, **options), [], None
+    strategy, put_off, watched = certified(problem.domain, **options), [], None
     for _ in range(HORIZON):
         if abandons and len(put_off) == 21:
             for id in watched:
@@ -144,9 +193,6 @@ def test_a_block_is_put_off_for_what_pended_when_it_was_due(abandons):
     follow_again(strategy, **options)
 
 
-# --- rules of the user's --------------------------------------------------------------------------
-
-
 @slow_on_a_box
 def test_a_rule_is_given_what_is_told_and_where_it_may_ask(domain):
     seen = []
@@ -158,7 +204,7 @@ def test_a_rule_is_given_what_is_told_and_where_it_may_ask(domain):
         return X[seed % len(X)].clone().requires_grad_()
 
     problem = rkhs(domain())
-    strategy = make(problem.domain, SHORT, **ALWAYS, free=rule)
+    strategy = certified(problem.domain, SHORT, **ALWAYS, free=rule)
     simulate(strategy, problem, SHORT, delay=delays.Fixed(2), seed=1)
     assert len({seed for *_, seed in seen}) == len(seen)
     model, region, pending, _ = seen[-1]
@@ -175,7 +221,7 @@ def test_a_rule_is_given_what_is_told_and_where_it_may_ask(domain):
 @both_domains
 @pytest.mark.parametrize("answer", [[9.0, 9.0], [2.0], [math.nan, -2.0], None, "here"])
 def test_a_rule_that_leaves_the_domain_is_refused(domain, answer):
-    strategy = make(domain(), SHORT, **ALWAYS, free=lambda *_: answer)
+    strategy = certified(domain(), SHORT, **ALWAYS, free=lambda *_: answer)
     with pytest.raises(ValueError, match="free must"):
         strategy.ask()
     assert strategy.events == ()
@@ -188,13 +234,10 @@ def test_a_rule_may_not_ask_what_was_eliminated():
     def rule(model, region, pending, seed):
         return region.points[seed % len(region.points)] if model.num_observations < 25 else worst
 
-    strategy = make(problem.domain, SHORT, width=0.5, free=rule)
+    strategy = certified(problem.domain, SHORT, width=0.5, free=rule)
     with pytest.raises(ValueError, match="free must"):
         simulate(strategy, problem, SHORT, seed=1)
     assert int(problem.domain.index(worst)) not in strategy.survivors
-
-
-# --- on a box -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -207,7 +250,7 @@ def test_a_rule_may_not_ask_what_was_eliminated():
 )
 def test_on_a_box_what_is_asked_lies_in_the_region_and_is_certified(options, delay, horizon):
     problem = rkhs(box(), seed=1)
-    strategy, fresh = (make(problem.domain, horizon, **options) for _ in range(2))
+    strategy, fresh = (certified(problem.domain, horizon, **options) for _ in range(2))
     trace = simulate(strategy, problem, horizon, delay=delay, seed=4)
     grid, certificate = box().sample(400, seed=3), math.inf
     alive, at_grid, region = torch.ones(400, dtype=torch.bool), problem(grid), fresh.survivors
@@ -236,7 +279,7 @@ def test_on_a_box_what_is_asked_lies_in_the_region_and_is_certified(options, del
 def test_on_a_box_free_steps_and_blocks_are_maxima():
     problem, horizon, late = rkhs(box(), seed=1), 60, 3
     options = {**ALWAYS, "share": 0.25, "free_width": 1.5}
-    strategy, fresh = (make(problem.domain, horizon, **options) for _ in range(2))
+    strategy, fresh = (certified(problem.domain, horizon, **options) for _ in range(2))
     y = simulate(strategy, problem, horizon, delay=delays.Fixed(late), seed=4).observations
     grid, bought, counts = box().sample(1000, seed=5), [], Counter()
 

@@ -117,9 +117,6 @@ def test_any_strategies_with_any_bounds():
     assert set(strategy.eliminated) == {1}
 
 
-# --- the published instance -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("horizon", "gamma", "count"),
     [(1000, 60.0, 1), (1000, 20.0, 2), (1000, 15.0, 3), (100, 3.0, 3), (4, 1.0, 2), (1, 1.0, 1)],
@@ -153,9 +150,6 @@ def test_gamma_is_the_upper_end_of_the_greedy_gain(domain, contexts):
     upper = max_information_gain(joint, FiniteSet(rows), 20, LAMBDA, upper=True)
     gamma = strategy.bounds[0].max_information_gain
     assert upper * (1 - 1e-9) <= gamma <= upper * (1 + (1e-9 if exact else 0.15))
-
-
-# --- what is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [-2.51, 1.5000001])
