@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from botorch_ext import algorithms, delays, domains, plotting, problems, simulate
+from botorch_ext.strategies import Terms
 from tests.helpers import drawn, rbf
 from tests.plotting.reading import legend, lines, near
 
@@ -130,6 +131,7 @@ def test_insurance_shows_budget_charges_probes_and_the_level_that_went():
         rkhs_bound=problem.rkhs_bound,
         noise_variance=problem.noise_variance,
         noise_std=problem.noise_std,
+        terms=Terms(alpha=0.1, beta=0.01),
     )
     f = problem(problem.domain.points)
     for _ in range(30):
@@ -139,5 +141,9 @@ def test_insurance_shows_budget_charges_probes_and_the_level_that_went():
     (probe,) = (trial for trial in strategy.history.trials if trial.info["kind"] == "probe")
     assert lines(ax)["charged"].get_ydata()[-1] == pytest.approx(probe.info["cost"])
     assert lines(ax)["probe"].get_xdata().tolist() == [probe.id + 1]
-    assert lines(ax)["budget"].get_ydata()[0] == pytest.approx(0.1)  # beta B sqrt(1)
+    lost, budget = 0.0, []
+    for step, trial in enumerate(strategy.history.trials, 1):
+        budget.append(max(0.1 * lost, 0.01 * problem.rkhs_bound * math.sqrt(step)))
+        lost += trial.info["cost"] if trial.info["kind"] == "exploit" else 0.0
+    assert lines(ax)["budget"].get_ydata().tolist() == pytest.approx(budget)
     assert [text.get_text() for text in ax.texts] == ["eps = 0.25"]

@@ -17,11 +17,11 @@ from botorch_ext.search.trust_region import region_around, side_length
 def by_the_rule(values, num_given, dim):
     """Three gains in a row double the side up to 1.6, max(5, d // 4) failures in a row halve it,
     and below 1/128 it begins again at 0.8."""
-    side, streak = 0.8, 0
-    for n in range(num_given, len(values)):
-        gained = values[n] - max(values[:num_given] + kept(values, num_given, n)) > 1e-3 * pstdev(
-            values
-        )
+    side, streak, least = 0.8, 0, 1e-3 * pstdev(values)
+    best = max(values[:num_given])
+    for value in values[num_given:]:
+        gained = value > best + least
+        best = value if gained else best
         streak = max(streak, 0) + 1 if gained else min(streak, 0) - 1
         if streak == 3:
             side, streak = min(1.6, 2 * side), 0
@@ -29,16 +29,6 @@ def by_the_rule(values, num_given, dim):
             side, streak = side / 2, 0
         side = 0.8 if side < 1 / 128 else side
     return side
-
-
-def kept(values, num_given, n):
-    """The values before the n-th that were gains."""
-    best, gains = max(values[:num_given]), []
-    for value in values[num_given:n]:
-        if value > best + 1e-3 * pstdev(values):
-            best = value
-            gains.append(value)
-    return gains
 
 
 LEVELS = [0.0] * 6 + [0.50001, 1.0, 1.00001, 2.0, 3.0, 4.0, 5.0, 6.0]  # the best before is 0.5
