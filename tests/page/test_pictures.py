@@ -7,6 +7,7 @@ import pytest
 from matplotlib.collections import FillBetweenPolyCollection, LineCollection, QuadMesh
 from matplotlib.dates import num2date
 
+import botorch_ext as bx
 from botorch_ext.reports.model_numbers import (
     Contours,
     ImportanceNumbers,
@@ -17,7 +18,10 @@ from botorch_ext.reports.model_numbers import (
     SliceNumbers,
 )
 from botorch_ext.reports.models_and_rounds import parts
+from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.pictures import pictures
+from botorch_ext.strategies import RandomSearch
+from tests.helpers import rbf
 from tests.page.conftest import kept_figures
 from tests.page.studies import HOUR, TRIALS, begun, seen
 
@@ -241,3 +245,61 @@ def test_feedback_runs_from_the_ask_to_the_end(shown):
     assert "attached" not in known and ax.yaxis_inverted()
     assert "within 10 h, the slowest took 10 h" in picture.words
     assert "out of order" not in picture.words
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_each_context_has_a_line_of_its_best_values(tmp_path, figures, minimize):
+    box, day = bx.Box([(0.0, 1.0)]), bx.Box([(0.0, 9.0)])
+    study = bx.Study(tmp_path / "lab.db", RandomSearch(box, context_domain=day), minimize=minimize)
+    values = {2.0: [(0, 3.0), (2, 1.0), (4, 5.0)], 7.0: [(1, -2.0), (3, 0.5)]}
+    for id in range(5):
+        context = 7.0 if id % 2 else 2.0
+        study.tell(study.ask(context=[context]), dict(values[context])[id])
+    found = pictures(read_overview(tmp_path / "lab.db"), [], NOW, ModelNumbers())
+    titles = [each.title for each in found]
+    (ax,) = figures[2 * titles.index("Best so far in each context")].axes
+    best = {2.0: [3.0, 1.0, 1.0] if minimize else [3.0, 3.0, 5.0], 7.0: [-2.0, -2.0]}
+    best[7.0] = best[7.0] if minimize else [-2.0, 0.5]
+    for context, told in values.items():
+        ids = [id for id, _ in told]
+        steps = zip([*ids, 4], [*best[context], best[context][-1]], strict=True)
+        near(lines(ax)[f"({context:g})"], list(steps))
+        dots = [line.get_xydata().tolist() for line in ax.lines if line.get_marker() == "o"]
+        assert [list(pair) for pair in told] in dots
+
+
+def test_rounds_have_their_trials_their_late_values_and_what_was_left(tmp_path, figures):
+    """Two rounds: a value of the first comes when the second has begun."""
+    points = bx.FiniteSet(np.linspace(0, 1, 30)[:, None])
+    made = bx.algorithms.bpe_delay(
+        points, rbf(0.3), noise_variance=0.01, width=0.5, horizon=40, delay=3
+    )
+    study, waiting = bx.Study(tmp_path / "lab.db", made), []
+    while len(study.strategy.history.trials) < 24:
+        waiting.append(study.ask())
+        if len(waiting) > 3:
+            trial = waiting.pop(0)
+            study.tell(trial, float(trial.x.sin()))
+    overview = read_overview(tmp_path / "lab.db")
+    (part,) = (each for each in parts(overview) if each.title.startswith("Which round"))
+    rounds = {}
+    for trial in study.strategy.history.trials:
+        rounds.setdefault(trial.info["round"], []).append(trial)
+    begun_at = [own[0].id for own in rounds.values()]
+    assert len(rounds) > 1
+    assert [member.ids for member in part.members] == [
+        [t.id for t in own] for own in rounds.values()
+    ]
+    for stage, own, then in zip(
+        part.stages, rounds.values(), [*begun_at[1:], math.inf], strict=True
+    ):
+        assert [story.id for story in stage.stories] == [trial.id for trial in own]
+        # Four trials are on their way: a value comes after the ask of the third trial behind it.
+        told = [trial.id for trial in own if trial.id + 3 < 24]
+        assert stage.num_late == sum(id + 4 > then for id in told)
+        opening = own[0].info.get("opening") or own[0].info["plan"]
+        assert stage.share == opening["volume"]
+    found = pictures(overview, [part], NOW, ModelNumbers())
+    (ax,) = figures[2 * [each.title for each in found].index(part.title)].axes
+    rows = {tuple(pair) for line in ax.lines for pair in line.get_xydata().tolist()}
+    assert {id for id, _ in rows} >= set(range(24))
