@@ -57,7 +57,10 @@ def data_of(strategy, until=None):
     pending = [id for id in range(n) if id not in told and id not in gone]
     X = torch.stack([trial.point for trial in trials])
     y = torch.tensor([told[id] for id in rows], dtype=torch.float64)
-    return X[rows], y, X[pending if policy == "hallucinate" else []]
+    X, pending = X[rows], X[pending if policy == "hallucinate" else []]
+    if strategy.initial is not None:
+        X, y = (torch.cat(pair) for pair in zip(strategy.initial, (X, y), strict=True))
+    return X, y, pending
 
 
 def moments(numbers, X, y, pending, Z, sides):
@@ -87,8 +90,10 @@ def check_bands(strategy, domain, sides, context=None):
     list(zip([BOX, GRID, BOX, GRID, GRID], POLICIES, strict=True)),
 )
 def test_the_model_is_the_textbook_one_of_the_fit(domain, policy):
-    strategy = make(domain, policy)
+    X = domain.sample(3, seed=9)
+    strategy = make(domain, policy, initial=(X, torch.tensor([f(x) for x in X]).double()))
     play(strategy, policy, None, 20, seed=4)
+    assert policy != "timeout" or strategy.report()["told_too_late"]
     assert len(asked_by_a_fit(strategy)) >= 2
     sides = SIDES if domain is BOX else GRID.points.amax(dim=0) - GRID.points.amin(dim=0)
     check_bands(strategy, domain, sides)
