@@ -1,5 +1,6 @@
 """Studies and runs with named parameters, and the tables of both."""
 
+import warnings
 from datetime import UTC, datetime
 
 import pandas as pd
@@ -10,9 +11,12 @@ from botorch_ext.exceptions import (
     AnotherStrategyError,
     ObjectiveError,
     OutsideDomainError,
+    TableError,
     TrialFailedWarning,
 )
 from botorch_ext.strategies import RandomSearch
+from tests.helpers import rbf
+from tests.studies.commands import refused, rows_of, shown
 
 PARAMETERS = {
     "temperature": bx.Real(20, 80, unit="°C", digits=1),
@@ -99,3 +103,89 @@ def test_the_table_of_a_study(tmp_path, clock):
     assert ended == [60, 60, 60, None, 60]
     with pytest.raises(OutsideDomainError, match=r"day must be one of .*, got 'wed' in context"):
         study.ask(context={"load": 0.3, "day": "wed"})
+
+
+TAKEN = ("state", "asked_at", "ended_at", "predicted mean", "state_")
+
+
+def test_columns_of_the_library_take_no_name_of_the_user(tmp_path):
+    """A study and a run with parameters and contexts that are called as the columns are."""
+    space = bx.Space({name: bx.Real(j, j + 1) for j, name in enumerate(TAKEN)})
+    contexts = bx.Space(value=bx.Real(0, 1))
+    strategy = RandomSearch(space, seed=1, context_domain=contexts)
+    study = bx.Study(tmp_path / "lab.db", strategy, objective="std")
+    trial = study.ask(context={"value": 0.5})
+    study.tell(trial, 7.0)
+    table = study.to_pandas()
+    assert [*table] == ["trial", "state__", *TAKEN, "value", "std", "asked_at_", "ended_at_"]
+    assert table[[*TAKEN]].iloc[0].to_dict() == trial.params
+    assert (table["state__"][0], table["value"][0], table["std"][0]) == ("told", 0.5, 7.0)
+    assert table["asked_at_"][0] <= table["ended_at_"][0]
+    with warnings.catch_warnings():  # all of its columns are known
+        warnings.simplefilter("error")
+        other = bx.Study(tmp_path / "other.db", strategy, objective="std")
+        (attached,) = other.attach(table)
+    assert attached.params == trial.params
+
+
+def test_the_table_of_a_run(tmp_path):
+    space = bx.Space(trial=bx.Real(5, 6), value=bx.Real(7, 8))
+    strategy = RandomSearch(space, seed=1, context_domain=CONTEXTS)
+    given = [[0.1 * j, j % 2] for j in range(4)]
+    result = bx.run(strategy, lambda p, z: p["trial"] + z[0], 4, contexts=given, progress=False)
+    table = result.to_pandas()
+    assert [*table] == ["trial_", "trial", "value", "load", "day", "value_"]
+    assert table["trial_"].tolist() == result.ids and table["value_"].tolist() == result.Y.tolist()
+    assert table[["trial", "value"]].to_dict("records") == result.params
+    assert table["load"].tolist() == pytest.approx([0.0, 0.1, 0.2, 0.3])
+    assert table["day"].tolist() == ["mon", "tue"] * 2
+    box = RandomSearch(bx.Box([(0, 1)]), context_domain=2)
+    plain = bx.run(box, lambda x, z: float(z[1]), 2, contexts=[[1.0, 2.0]] * 2, progress=False)
+    assert [*plain.to_pandas()] == ["trial", "x0", "context0", "context1", "value"]
+    assert plain.to_pandas()["context1"].tolist() == [2.0, 2.0]
+    same = RandomSearch(bx.Space(context0=bx.Real(5, 6)), context_domain=1)
+    taken = bx.run(same, lambda p, z: 0.0, 1, contexts=[[1.0]], progress=False).to_pandas()
+    assert taken["context0"].item() >= 5 and taken["context0_"].item() == 1.0
+
+
+def test_empty_rows_of_a_table_are_left_out(tmp_path):
+    study = bx.Study(tmp_path / "lab.db", RandomSearch(bx.Space(a=bx.Real(0, 1)), seed=1))
+    frame = pd.DataFrame({"a": [0.25, None, 0.5], "value": [1.0, float("nan"), 2.0]})
+    assert [trial.params["a"] for trial in study.attach(frame)] == [0.25, 0.5]
+    rows = [{}, {"a": 0.75, "value": 3.0}, {"a": None, "value": " "}]
+    assert [trial.params["a"] for trial in study.attach(rows)] == [0.75]
+    before = len(study.events)
+    for wrong in ([{}, {"a": None}], [{"a": 0.1, "value": 1.0}, {"a": 0.2}], frame.iloc[1:2]):
+        with pytest.raises(TableError):
+            study.attach(wrong)
+    assert len(study.events) == before
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        bx.Integer(-2, -1),
+        bx.Integer(-9, -5, step=4),
+        bx.Real(0.1, 0.3, step=0.2),
+    ],
+)
+def test_names_are_shown_for_every_range(tmp_path, capsys, parameter):
+    strategy = RandomSearch(bx.Space(dose=parameter, time=bx.Real(0, 1, unit="h")), seed=1)
+    study = bx.Study(tmp_path / "lab.db", strategy)
+    study.tell(study.ask(), 1.0)
+    assert "dose" in shown(capsys, "status", tmp_path / "lab.db")
+    (row,) = rows_of(shown(capsys, "trials", tmp_path / "lab.db", "--csv"))
+    assert {"dose", "time [h]"} <= row.keys() and not {"x0", "x1"} & row.keys()
+
+
+def test_commands_say_that_candidate_models_cannot_be_made_again(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("botorch_ext.reports.pictures.pictures", lambda *_: [])
+    box, path = bx.Box([[0.0], [1.0]]), tmp_path / "models.db"
+    models = bx.CandidateModels.lengthscales(rbf(1.0), [0.3, 0.7], 0.01)
+    study = bx.Study(path, bx.algorithms.he_gp_ucb(box, models, rkhs_bound=1.0, noise_std=0.1))
+    for x in box.sample(3, seed=1):
+        study.attach(x, float(x[0]))
+    for command in ("ask", "recommended"):
+        assert "cannot make its strategy he_gp_ucb again" in refused(capsys, command, path)
+    shown(capsys, "report", path, "-o", tmp_path / "page.html")
+    assert "cannot make its strategy he_gp_ucb again" in (tmp_path / "page.html").read_text()
