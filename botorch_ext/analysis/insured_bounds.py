@@ -14,6 +14,7 @@ from torch import Tensor
 from botorch_ext.analysis.regret_bounds import AtEnd, ec_gp_ucb_bound
 from botorch_ext.checks import amount, one_number, short, whole_number
 from botorch_ext.rounds import SquareRoot
+from botorch_ext.strategies.adaptive.ledger import Terms
 from botorch_ext.widths import FixedDesign
 from botorch_ext.widths.base import check_delta, require
 
@@ -61,12 +62,10 @@ def insured_ucb_bound(
     exploited = ec_gp_ucb_bound(
         horizon, information_gain, rkhs_bound, noise_std, noise_variance, delta
     )
-    for name, share in (("alpha", alpha), ("beta", beta), ("purse", purse)):
-        amount(share, name, "non-negative and finite")
-    require(purse <= 1, "purse", purse, "in [0, 1]")
-    most = whole_number(max_follow_ups, "max_follow_ups", least=0)
-    budget = max(alpha * exploited, beta * rkhs_bound * math.sqrt(horizon))
-    return exploited + (1 + most * purse) * budget + most * 2 * rkhs_bound
+    terms = Terms(alpha, beta, purse, max_follow_ups=max_follow_ups)
+    budget = terms.budget(exploited, rkhs_bound, horizon)
+    most = terms.max_follow_ups
+    return exploited + (1 + most * terms.purse) * budget + most * 2 * rkhs_bound
 
 
 def certified_bucb_bound(

@@ -43,18 +43,12 @@ def as_problem(given: Any, domain: Domain) -> Problem | ContextualProblem:
             "each point is taken on a FiniteSet"
         )
     try:
-        values = torch.as_tensor(given, dtype=domain.dtype, device=domain.device)
+        return _Known(tabulated(domain, given), domain)
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(
-            "problem must be a Problem, a function of a point, or the value of each point, got "
-            f"{short(given)}"
+            "problem must be a Problem, a function of a point, or one finite value for each of the "
+            f"{domain.num_points} points, got {short(given)}"
         ) from None
-    if values.shape != (domain.num_points,) or not bool(values.isfinite().all()):
-        raise ValueError(
-            f"problem must have one finite value for each of the {domain.num_points} points, got "
-            f"{short(given)}"
-        )
-    return _Known(tabulated(domain, values), domain)
 
 
 def _one_by_one(function: Callable[[Any], Any], domain: Domain, X: Tensor) -> Tensor:
