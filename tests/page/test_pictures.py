@@ -1,6 +1,7 @@
 """Pictures of a page are drawn from known numbers, which are read back from axes and marks."""
 
 import math
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -66,8 +67,13 @@ def shown(request, tmp_path_factory):
     with kept_figures() as figures:
         found = pictures(overview, parts(overview), NOW + 20 * HOUR, MODEL)
     assert len(figures) == 2 * len(found)
+    return request.param, with_axes(found, figures)
+
+
+def with_axes(found, figures):
+    """Pictures by their titles, each with the axes of its wide drawing."""
     both = zip(found, figures[::2], strict=True)
-    return request.param, {each.title: (each, figure.axes) for each, figure in both}
+    return {each.title: (each, figure.axes) for each, figure in both}
 
 
 def lines(ax):
@@ -111,8 +117,7 @@ def test_the_bands_of_calibration_hold_what_they_should(tmp_path, figures):
         study.tell(study.ask(actions=study.strategy.domain.point(params)[None]), value)
     overview = seen(tmp_path / "lab.db", {i: {"mean": float(i), "std": 0.4} for i in range(10)})
     found = pictures(overview, [], NOW, MODEL)
-    picture = next(each for each in found if each.title == "Predicted against measured")
-    (ax,) = figures[2 * found.index(picture)].axes
+    picture, (ax,) = with_axes(found, figures)["Predicted against measured"]
     assert "10 trials had" in picture.words
     assert "30 % of the values were inside the band that should hold 50 %" in picture.words
     assert "80 % inside the band that should hold 95 %" in picture.words
@@ -256,13 +261,10 @@ def test_each_context_has_a_line_of_its_best_values(tmp_path, figures, minimize)
         context = 7.0 if id % 2 else 2.0
         study.tell(study.ask(context=[context]), dict(values[context])[id])
     found = pictures(read_overview(tmp_path / "lab.db"), [], NOW, ModelNumbers())
-    titles = [each.title for each in found]
-    (ax,) = figures[2 * titles.index("Best so far in each context")].axes
-    best = {2.0: [3.0, 1.0, 1.0] if minimize else [3.0, 3.0, 5.0], 7.0: [-2.0, -2.0]}
-    best[7.0] = best[7.0] if minimize else [-2.0, 0.5]
+    _, (ax,) = with_axes(found, figures)["Best so far in each context"]
     for context, told in values.items():
-        ids = [id for id, _ in told]
-        steps = zip([*ids, 4], [*best[context], best[context][-1]], strict=True)
+        best = list(accumulate((value for _, value in told), min if minimize else max))
+        steps = zip([*(id for id, _ in told), 4], [*best, best[-1]], strict=True)
         near(lines(ax)[f"({context:g})"], list(steps))
         dots = [line.get_xydata().tolist() for line in ax.lines if line.get_marker() == "o"]
         assert [list(pair) for pair in told] in dots
@@ -300,6 +302,6 @@ def test_rounds_have_their_trials_their_late_values_and_what_was_left(tmp_path, 
         opening = own[0].info.get("opening") or own[0].info["plan"]
         assert stage.share == opening["volume"]
     found = pictures(overview, [part], NOW, ModelNumbers())
-    (ax,) = figures[2 * [each.title for each in found].index(part.title)].axes
+    _, (ax,) = with_axes(found, figures)[part.title]
     rows = {tuple(pair) for line in ax.lines for pair in line.get_xydata().tolist()}
     assert {id for id, _ in rows} >= set(range(24))

@@ -111,6 +111,19 @@ def test_values_of_contexts_and_from_outside_are_not_said_to_compare(path, capsy
     assert "the best of all may only have had the best context" in text
 
 
+def test_candidate_models_that_cannot_be_made_again_are_named(path, capsys, no_pictures):
+    box = bx.Box([[0.0], [1.0]])
+    models = bx.CandidateModels.lengthscales(rbf(1.0), [0.3, 0.7], 0.01)
+    study = bx.Study(path, bx.algorithms.he_gp_ucb(box, models, rkhs_bound=1.0, noise_std=0.1))
+    for x in box.sample(3, seed=1):
+        study.attach(x, float(x[0]))
+    for command in ("ask", "recommended"):
+        assert "cannot make its strategy he_gp_ucb again" in refused(capsys, command, path)
+    file = path.with_suffix(".html")
+    shown(capsys, "report", path, "-o", file)
+    assert "cannot make its strategy he_gp_ucb again" in file.read_text()
+
+
 def test_empty_studies_and_those_without_values(path, figures):
     study = bx.Study(path, bx.strategies.RandomSearch(BOX), minimize=True)
     parsed = require_harmless(made(path))

@@ -15,8 +15,7 @@ from botorch_ext.exceptions import (
     TrialFailedWarning,
 )
 from botorch_ext.strategies import RandomSearch
-from tests.helpers import rbf
-from tests.studies.commands import refused, rows_of, shown
+from tests.studies.commands import rows_of, shown
 
 PARAMETERS = {
     "temperature": bx.Real(20, 80, unit="°C", digits=1),
@@ -176,16 +175,3 @@ def test_names_are_shown_for_every_range(tmp_path, capsys, parameter):
     assert "dose" in shown(capsys, "status", tmp_path / "lab.db")
     (row,) = rows_of(shown(capsys, "trials", tmp_path / "lab.db", "--csv"))
     assert {"dose", "time [h]"} <= row.keys() and not {"x0", "x1"} & row.keys()
-
-
-def test_commands_say_that_candidate_models_cannot_be_made_again(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("botorch_ext.reports.pictures.pictures", lambda *_: [])
-    box, path = bx.Box([[0.0], [1.0]]), tmp_path / "models.db"
-    models = bx.CandidateModels.lengthscales(rbf(1.0), [0.3, 0.7], 0.01)
-    study = bx.Study(path, bx.algorithms.he_gp_ucb(box, models, rkhs_bound=1.0, noise_std=0.1))
-    for x in box.sample(3, seed=1):
-        study.attach(x, float(x[0]))
-    for command in ("ask", "recommended"):
-        assert "cannot make its strategy he_gp_ucb again" in refused(capsys, command, path)
-    shown(capsys, "report", path, "-o", tmp_path / "page.html")
-    assert "cannot make its strategy he_gp_ucb again" in (tmp_path / "page.html").read_text()

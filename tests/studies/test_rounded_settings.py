@@ -24,7 +24,7 @@ CASES = [
     (SET, 5.46e-4, "0.00", False),
     (SET, 7.2e-3, "0.007", True),
 ]
-# Of a context of these, which is 0.0072.
+# The context is 0.0072: its space or number of columns, the text in the sheet, whether it is taken.
 CONTEXTS = [
     (LOG, "0.007", True),
     (LOG, "0.01", False),
