@@ -75,6 +75,8 @@ def test_adversarial_on_a_finite_set_with_a_constant_column():
     for center in ([6.0], [[6.0, 7.0]] * 2, "here"):
         with pytest.raises(ValueError, match="center must"):
             problems.adversarial(f, EPSILON, 0.2, center)
+    with pytest.raises(ValueError, match="problem must"):
+        problems.adversarial(None, EPSILON)
 
 
 def test_a_table_holds_the_perturbation_of_each_point():

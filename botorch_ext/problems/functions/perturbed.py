@@ -37,12 +37,10 @@ class Perturbed:
     def __init__(
         self, problem: Problem, perturbation: Perturbation, misspecification: float
     ) -> None:
-        if not isinstance(getattr(problem, "domain", None), Box | FiniteSet):
-            raise ValueError(f"problem must be a Problem with a domain, got {short(problem)}")
+        domain = _domain_of(problem)
         self.rkhs_part: Problem = problem
         self.perturbation: Perturbation = perturbation
         self.misspecification: float = _require_misspecification(misspecification)
-        domain = problem.domain
         self._bounded(domain.sample(1024, 0) if isinstance(domain, Box) else domain.points)
 
     @property
@@ -221,7 +219,7 @@ def adversarial(
     """
     if not 0.0 < radius < float("inf"):
         raise ValueError(f"radius must be positive and finite, got {radius}")
-    domain = problem.domain
+    domain = _domain_of(problem)
     if center is None:
         center = problem.optimizer
     if center is None:
@@ -234,6 +232,14 @@ def adversarial(
     side = torch.where(side > 0, side, torch.ones_like(side))
     scale = side * (radius * math.sqrt(domain.dim))
     return _Well(points[0].detach().clone(), scale, _require_misspecification(misspecification))
+
+
+def _domain_of(problem: Problem) -> Domain:
+    """The domain of a problem; raises a ValueError for what is no problem."""
+    domain = getattr(problem, "domain", None)
+    if not isinstance(domain, Box | FiniteSet):
+        raise ValueError(f"problem must be a Problem with a domain, got {short(problem)}")
+    return domain
 
 
 # Dataclasses, not closures, so that a problem can be sent to another process.
