@@ -51,3 +51,17 @@ def test_a_model_list_is_refused_with_what_to_give_in_its_place(method):
     with pytest.raises(ValueError, match=r"models must .* posterior_transform"):
         method(SingleTaskGP(X, torch.cat([Y, Y], dim=-1)), width=2.0)
     method([*together.models], width=2.0, **more)  # the cure
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "way"),
+    [(torch.float32, torch.float64, "double"), (torch.float64, torch.float32, "float")],
+)
+def test_data_of_another_dtype_are_refused_with_both_cures(given, wanted, way):
+    bounds, X = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=wanted), drawn(5, 2).to(given)
+    box, back = bx.Box(bounds), {"double": "float", "float": "double"}[way]
+    cures = rf"X must be {wanted} .* with \.{way}\(\), or .* as with bx\.Box\(bounds\.{back}\(\)\)"
+    with pytest.raises(ValueError, match=cures):
+        box.contains(X)
+    assert box.contains(getattr(X, way)()).all()
+    assert bx.Box(getattr(bounds, back)()).contains(X).all()
