@@ -86,8 +86,6 @@ def regret_balancing(
         [(3, 'active'), (2, 'active')]
 
     Args:
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. The bases and their candidate
             bounds use it.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. The bases use it.

@@ -57,8 +57,6 @@ def breadthwise_exploration(
 
     Args:
         domain: The domain to maximise over: a `Box` or its bounds, with d dimensions.
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed even if ``width`` is
             given, since it bounds how far f moves within a cell.
         width: A width, or a number, in place of the published width. ``noise_std`` and ``delta``

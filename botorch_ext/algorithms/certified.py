@@ -69,8 +69,6 @@ def certified_bucb(
         ('free', 0.01, [0])
 
     Args:
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
             If it is given, all bounds are clipped to [-B, B].
         width: A number in place of both widths of the certificates. ``noise_std`` and ``delta`` are

@@ -63,10 +63,6 @@ def insured_ucb(
         ('exploit', 0, 0.0)
 
     Args:
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
-        rkhs_bound: B, at least the RKHS norm of f, in units of f.
         delta: The failure probability, in (0, 1), of the confidence bounds of the model, and again
             of the bounds of averages.
         width: The width of the index alone (the upper confidence bound that is maximised): a width
@@ -140,7 +136,6 @@ def safe_ucb(
         models: The candidate models; or one GPyTorch kernel with k(x, x) <= 1, together with
             ``noise_variance``. With contexts they are models of joint rows: the d columns of the
             action, then those of the context.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
         rkhs_bound: B, at least the RKHS norm of f under the right model, in units of f.
         noise_variance: lambda > 0, the noise variance (the ridge) that goes with one kernel, in
             squared units of f. None with `CandidateModels`, which have their own.

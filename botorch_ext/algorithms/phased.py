@@ -52,8 +52,6 @@ def phased_uncertainty_sampling(
         [(1, 1, 3), (2, 2, 3), (3, 4, 2)]
 
     Args:
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f.
         seed: The seed of every random choice.
 
     Returns:
@@ -101,8 +99,6 @@ def bpe(domain: Domain, kernel: Kernel, **given: Unpack[_Phased]) -> PhasedElimi
         ([1, 1, 1], 2)
 
     Args:
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f.
         seed: The seed of every random choice.
 
     Returns:
@@ -150,8 +146,6 @@ def bpe_delay(
         [1, 1, 1, 1, 1, 1, 1, 2]
 
     Args:
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f.
         delay: The delay: an allowance of `botorch_ext.delays` (`SubExponential`, `Quantile`,
             `Observed`), a number of steps, or a distribution of the delay in steps, which becomes a
             `Quantile`. Needed with ``closing="allowance"``; must be left out with
