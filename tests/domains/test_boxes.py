@@ -14,7 +14,7 @@ from torch.testing import assert_close
 import botorch_ext as bx
 from botorch_ext.domains.box import Box
 from botorch_ext.exceptions import OutsideDomainError
-from tests.domains.drawn_boxes import boxes, made, of_decimals, unconstrained
+from tests.domains.drawn_boxes import boxes, of_decimals, unconstrained
 from tests.helpers import drawn
 
 BOUNDS = [(20.0, 120.0), (1e-4, 2.0), (0.6, 6.9), (-1.0, 5.0)]
@@ -165,16 +165,6 @@ def test_whole_numbers_and_codes_have_equal_shares(device):
     low, high = torch.tensor(BOUNDS[1], dtype=torch.float64).log().tolist()
     counts = torch.histc(X[:, 1].log(), bins=16, min=low, max=high)
     assert float((counts - 128).abs().max()) <= 2
-
-
-def test_boxes_on_devices(device):
-    here, there = made(7).box(), made(7).box(device=device)
-    X = there.sample(50, 1)
-    assert X.device.type == device.type
-    assert_close(X.cpu(), here.sample(50, 1))
-    assert torch.equal(there.active(X).cpu(), here.active(X.cpu()))
-    assert_close(there.to_unit(X).cpu(), here.to_unit(X.cpu()))
-    assert bool(there.contains(X).all())
 
 
 # --- plain boxes ----------------------------------------------------------------------------------

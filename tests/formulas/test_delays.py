@@ -124,15 +124,6 @@ def test_sub_exponential_is_its_formula(mean, xi, b, horizon, delta):
         assert found == pytest.approx(mean + either(terms), rel=1e-12)
 
 
-def test_the_printed_allowance_is_too_short():
-    # The numbers of the specification: 1000 delays of mean 50.
-    for printed, excess, chance in ((True, 25.2, 0.31), (False, 45.2, 5e-6)):
-        allowance = SubExponential(50, 9, 1, printed=printed)(32, 1000, 0.01, NOTHING)
-        assert round(allowance - 50, 1) == excess
-        longest = 1 - (1 - stats.poisson(50).sf(allowance)) ** 1000
-        assert longest == pytest.approx(chance, rel=0.1)
-
-
 DISTRIBUTIONS = [
     *(Poisson(50), Geometric(50), Geometric(0), LogNormal(20, 1.5), Fixed(7)),
     *(stats.gamma(2.0, scale=3.0), stats.nbinom(5, 0.1)),
@@ -202,22 +193,6 @@ def test_observed_is_its_description(told, ages, length, level):
     found = Observed(level)(length, 700, 0.1, SeenDelays(told, ages))
     chance = 0.1 / 1400 if level is None else 1 - level
     assert found == observed_by_hand(told, ages, length, chance)
-
-
-def test_observed_by_hand():
-    seen = SeenDelays(range(1, 100))  # 99 delays: the next exceeds k with chance (100 - k) / 100
-    levels = {0.5: 50, 0.9: 90, 0.99: 99}
-    assert {level: Observed(level)(1, 1000, 0.01, seen) for level in levels} == levels
-    # Beyond them: the ten largest exceed 89, which is exceeded with chance 0.11, by 55 in sum.
-    excess = 10 * ((0.11 / 0.001) ** 0.1 - 1) / math.log(56 / 46)
-    assert Observed(0.999)(1, 1000, 0.01, seen) == math.ceil(89 + excess)
-    assert Observed()(5, 1000, 0.01, SeenDelays([3] * 60, [400, 5])) >= 400
-    assert Observed(0.9)(32, 1000, 0.01, SeenDelays([], range(500))) == 998  # all feedback lost
-    assert Observed(0.9)(32, 1000, 0.01, SeenDelays([4] * 19, [20])) == 40
-    # Weeks of remission of 21 patients (Cox and Oakes 1984, table 1.1).
-    relapsed, censored = [6, 6, 6, 7, 10, 13, 16, 22, 23], [6, 9, 10, 11, 17, 19, 20, 25, 32, 32]
-    _, survival = kaplan_meier(SeenDelays(relapsed, [*censored, 34, 35]))
-    assert survival == pytest.approx([0.857, 0.807, 0.753, 0.690, 0.627, 0.538, 0.448], abs=5e-4)
 
 
 LAWS = [Poisson(50), Poisson(0.5), Geometric(50), LogNormal(20, 0.7), LogNormal(20, 1.5)]

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from gpytorch.kernels import AdditiveKernel, LinearKernel, ScaleKernel
+from gpytorch.kernels import LinearKernel, ScaleKernel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
@@ -134,8 +134,6 @@ def test_greedy_on_a_box_is_no_worse_than_on_a_dense_set():
 # --- composite kernels ----------------------------------------------------------------------------
 
 ACTIONS = torch.tensor([[2.0], [2.6], [3.7]], dtype=torch.float64)
-CONTEXTS = torch.tensor([[-0.9], [0.4]], dtype=torch.float64)
-PAIRS = torch.cat([ACTIONS.repeat_interleave(2, dim=0), CONTEXTS.repeat(3, 1)], dim=-1)
 
 
 @given(
@@ -146,23 +144,6 @@ def test_bounds_of_composite_kernels_are_their_formulas(gain, other, rank, T):
     assert product_kernel_bound(gain, rank, T) == pytest.approx(expected, rel=1e-12)
     expected = gain + other + 2 * math.log(T)
     assert additive_kernel_bound(gain, other, T) == pytest.approx(expected, rel=1e-12)
-
-
-@settings(max_examples=10)
-@given(ridge=ridges, T=st.integers(1, 4), rank=st.sampled_from([1, 2]))
-def test_bounds_of_composite_kernels_hold(ridge, T, rank):
-    context = linear if rank == 1 else lambda **options: rbf(0.7, **options)
-    joint = largest_gain(rbf(0.7, active_dims=(0,)) * context(active_dims=(1,)), PAIRS, T, ridge)
-    action = largest_gain(rbf(0.7), ACTIONS, T, ridge)
-    assert joint <= product_kernel_bound(action, rank, T) + 1e-12
-    assert joint <= rank * action * (1 + 1e-12)  # also without ln T
-    parts = rbf(0.7, active_dims=(0,)), matern(0.7, active_dims=(1,))
-    halved = ScaleKernel(AdditiveKernel(*parts)).double()
-    halved.outputscale = torch.tensor(0.5, dtype=torch.float64)
-    summed = largest_gain(AdditiveKernel(*parts), PAIRS, T, ridge)
-    other = largest_gain(matern(0.7), CONTEXTS, T, ridge)
-    assert largest_gain(halved, PAIRS, T, ridge) <= summed
-    assert summed <= additive_kernel_bound(action, other, T) + 1e-12
 
 
 @settings(max_examples=10)

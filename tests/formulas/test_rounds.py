@@ -56,17 +56,10 @@ def test_lengths_are_those_of_plain_loops(horizon, first, steps):
     assert late.count(horizon, 0.1) == len(cut(longer, horizon))
 
 
-def test_known_schedules():
-    counts = {1: 1, 2: 2, 3: 2, 4: 3, 7: 3, 8: 4, 1000: 10, 1023: 10, 1024: 11}
-    assert {horizon: Doubling().count(horizon, 0.1) for horizon in counts} == counts
-    assert SquareRoot(1000).lengths(1000, 0.1) == [32, 179, 424, 365]
+def test_square_roots_are_exact_where_floats_are_not():
     horizon = (2**31 + 1) ** 2  # the root of horizon is whole, floats do not tell horizon + 1 apart
     assert SquareRoot(horizon).design_length(1) == 2**31 + 1
     assert SquareRoot(horizon + 1).design_length(1) == 2**31 + 2
-    for horizon in (2, 3, 14, 15, 61147, 65535, 65536, 10**9):  # about ln ln T rounds
-        assert (
-            SquareRoot(horizon).count(horizon, 0.1) <= math.ceil(math.log2(math.log2(horizon))) + 1
-        )
 
 
 def test_allowances_of_delays():

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 from gpytorch.kernels import AdditiveKernel as Sum
-from gpytorch.kernels import IndexKernel, LinearKernel, ProductKernel
+from gpytorch.kernels import IndexKernel, ProductKernel
 from torch.testing import assert_close
 
 from botorch_ext.kernel_functions import freeze
@@ -125,11 +125,6 @@ def test_values_have_derivatives_in_both_inputs_and_none_at_the_same_point(name)
     X = X1[:1].detach()
     K, pullback = frozen.value_and_pullback(X, X.clone())
     assert_close(pullback(torch.ones_like(K)).abs().max().item(), 0.0, **TOL)
-
-
-def test_sums_with_a_kernel_without_closed_form_have_none():
-    frozen = freeze(stationary(1.5) + LinearKernel().double(), torch.float64, CPU)
-    assert not frozen.has_closed_form_gradient
 
 
 def test_a_column_that_counts_twice_pulls_twice():

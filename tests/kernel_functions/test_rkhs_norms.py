@@ -11,32 +11,12 @@ from botorch_ext.kernel_functions.rkhs_norms import (
     bump_norm,
     growth_norm,
     radial_kernel,
-    spectral_density,
 )
 from tests.helpers import matern
 from tests.kernel_functions.kernels import scaled
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(1000)
 SLOW = pytest.mark.slow
-
-
-def profile(nu, r):
-    """The Matern kernel of lengthscale 1 as it is printed in books."""
-    s = math.sqrt(2 * nu) * r
-    return {0.5: 1 + 0 * s, 1.5: 1 + s, 2.5: 1 + s + s**2 / 3}[nu] * np.exp(-s)
-
-
-@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
-def test_the_density_is_the_transform_of_the_kernel(nu):
-    frequency = np.array([0.0, 0.3, 1.7, 6.0])
-    r, weights = 20 * (NODES + 1), 20 * WEIGHTS  # [0, 40], beyond which the kernel is 1e-17
-    one = [2 * np.sum(weights * profile(nu, r) * np.cos(w * r)) for w in frequency]
-    np.testing.assert_allclose(spectral_density(nu, frequency, 1), one, rtol=1e-8)
-    # In the plane at frequency (w, 0): the second column integrated out first.
-    cosines = np.cos(math.pi * (np.arange(400) + 0.5) / 400)
-    radial = 2 * math.pi * weights * r * profile(nu, r)
-    two = [np.sum(radial * np.cos(np.outer(cosines, w * r)).mean(axis=0)) for w in frequency]
-    np.testing.assert_allclose(spectral_density(nu, frequency, 2), two, rtol=1e-8)
 
 
 CONSTANTS = {

@@ -2,15 +2,10 @@ import math
 
 import pytest
 import torch
-from torch.testing import assert_close
 
-from benchmarks.common.pretend_cuda import PretendCUDA, no_stops
 from botorch_ext import Box
-from botorch_ext.regions.constraints import Constraint
-from botorch_ext.regions.population import towards
 from botorch_ext.regions.region import Region
 from botorch_ext.search.objectives import FunctionObjective
-from tests.helpers import tolerance
 from tests.regions.shared import (
     AREA,
     BOX,
@@ -19,9 +14,7 @@ from tests.regions.shared import (
     ball,
     distance,
     known,
-    model_of,
     ring_and_ball,
-    two_rounds,
 )
 
 
@@ -85,49 +78,6 @@ def test_a_thin_sliver():
     x = population.points[: population.num_uniform, 0]
     assert abs(x.mean() - 3.5) <= 6 * 3 / math.sqrt(12 * len(x))
     assert x.min() < 2.1 and x.max() > 4.9
-
-
-@pytest.mark.parametrize("threshold", [-1.6, -0.2])
-def test_a_population_on_devices(threshold, device):
-    constraints = [
-        Constraint(model_of(seed, device=device), 1.0, 0.0, threshold) for seed in range(2)
-    ]
-    region = Region(BOX.to(device=device), tuple(constraints))
-    population = region.population(800, seed=3)
-    assert population.points.device.type == device.type
-    assert_sound(region, population, 800)
-    assert population.hit_and_run == (threshold == -0.2)
-    Z = BOX.sample(2**15, seed=99).to(device)
-    inside = Z[region.contains(Z)]
-    share = len(inside) / len(Z)
-    assert abs(population.volume - share) <= 5 * population.volume_error
-    # 200 points, uniform but a little dependent: false alarm below 1e-4.
-    uniform = population.points[: population.num_uniform]
-    error = inside.std(dim=0) * (1 / len(uniform) + 1 / len(inside)) ** 0.5
-    assert bool(((uniform.mean(dim=0) - inside.mean(dim=0)).abs() <= 6 * error).all())
-
-
-def test_a_line_is_followed_as_far_on_devices():
-    X, targets = BOX.sample(400, seed=1), BOX.sample(400, seed=2)
-    region, _ = two_rounds()
-    starts = X[region.meets(X)]
-    reached = towards(region, starts, targets[: len(starts)])
-    assert bool((reached != starts).any()) and bool((reached != targets[: len(starts)]).any())
-    with PretendCUDA():
-        there, _ = two_rounds("cuda")
-        there.meets(there.like)  # what is worked out once
-        X, Z = starts.to("cuda"), targets[: len(starts)].to("cuda")
-        with no_stops("a line"):
-            ends = towards(there, X, Z)
-        assert_close(ends.cpu(), reached, **tolerance(reached.dtype))
-
-
-def test_population_points_reach_the_boundary_of_the_region():
-    region = Region(BOX, (known(ball(0.02)),))
-    population = region.population(1024, seed=0)
-    margin = region.margin(population.points) / 0.02
-    # Uniform points have 2 % of the area there.
-    assert (margin[population.num_uniform :] < 0.05).double().mean() > 0.3
 
 
 def test_members_stand_for_parts_that_chance_never_finds():

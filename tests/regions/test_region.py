@@ -19,7 +19,6 @@ from tests.regions.shared import (
     BOX,
     CENTER,
     NOISE,
-    assert_sound,
     ball,
     data,
     kernel,
@@ -149,16 +148,6 @@ def test_maximum_of_a_lower_bound_against_a_dense_grid(device):
     assert bool(region.contains(torch.stack([x, *grid[:99]]))[0])
 
 
-def test_a_maximum_on_the_boundary_of_the_region():
-    region = Region(BOX, (known(ball(0.5)),))
-    tilted = FunctionObjective(lambda X: X[:, 0] + 2 * X[:, 1])
-    x, value = region.maximize(tilted, region.population(512, seed=0).points)
-    assert bool(region.contains(x).all())
-    best = CENTER[0] + 2 * CENTER[1] + 0.5 * math.sqrt(5)
-    # The ball reaches exactly to the face, where its own boundary is parallel to it.
-    assert best - 0.01 <= value <= best
-
-
 def test_a_maximum_in_the_interior_is_found_exactly():
     region = Region(BOX, (known(ring_and_ball(0.4)),))
     peak = torch.tensor([4.65, -1.45], dtype=torch.float64)
@@ -168,21 +157,6 @@ def test_a_maximum_in_the_interior_is_found_exactly():
 
 
 # --- dtype, bad input ---------------------------------------------------------------------------
-
-
-def test_float32(device):
-    model = KernelGP(kernel(), NOISE, dtype=torch.float32, device=device)
-    X, y = data(0, num=12)
-    model.add(X.float().to(device), y.float().to(device))
-    box = BOX.to(dtype=torch.float32, device=device)
-    x, value = Region(box).maximize(
-        ConfidenceBound(model, -1.0), Region(box).population(512, 0).points
-    )
-    region = Region(box).restricted(model, 1.0, 0.0, float(value), x)
-    population = region.population(512, seed=0)
-    assert population.points.dtype == torch.float32
-    assert population.points.device.type == torch.device(device).type
-    assert_sound(region, population, 512)
 
 
 @pytest.mark.slow

@@ -2,8 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from benchmarks.common.pretend_cuda import PretendCUDA, counting
-from botorch_ext.robust.descent import _STEPS_TOGETHER, CutBall, descend
+from botorch_ext.robust.descent import CutBall, descend
 from botorch_ext.robust.newton import polish
 from botorch_ext.search.objectives import FunctionObjective
 from tests.helpers import tolerance
@@ -67,23 +66,6 @@ def searching(search, max_iterations, norm, function=valleys):
         return search(value_and_gradient, X, U, ball, *given, max_iterations)
 
     return run
-
-
-@pytest.mark.parametrize(("norm", "max_iterations"), [("l2", 3), ("linf", 100)])
-def test_descents_on_a_gpu_end_where_those_on_a_cpu_do(norm, max_iterations):
-    arguments = started()
-    run = searching(descend, max_iterations, norm)
-    U, values = run(*arguments)
-    with PretendCUDA():
-        moved = [a.to("cuda") for a in arguments]
-        with counting() as tally:
-            ends = run(*moved)
-        same_U, same = (end.cpu() for end in ends)
-    # One wait for all descents, every few steps.
-    assert tally.num_stops <= -(-max_iterations // _STEPS_TOGETHER)
-    assert not tally.nondeterministic
-    assert_close(same, values, rtol=0, atol=1e-12)
-    assert_close(same_U, U, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("norm", NORMS)

@@ -5,11 +5,10 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from botorch_ext import Box, FiniteSet, KernelGP
+from botorch_ext import Box, FiniteSet
 from botorch_ext.robust.perturbations import Perturbations
-from botorch_ext.search.box import ConfidenceBound
 from botorch_ext.search.objectives import FunctionObjective
-from tests.helpers import rbf, tolerance
+from tests.helpers import tolerance
 
 BOX = Box([[2.0, -3.0], [5.0, -1.0]])
 NORMS = ("l2", "linf")
@@ -147,24 +146,6 @@ def test_gradients_of_the_worst_case(norm, radius):
     assert jumps.sum() < 12
     difference = (gradient - torch.stack(columns, dim=-1))[~jumps]
     assert_close(difference, torch.zeros_like(difference), **tolerance(torch.float64))
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_worst_case_of_a_posterior(norm, device):
-    kernel = rbf(0.5)
-    model = KernelGP(rbf(0.5), 0.01, device=device)
-    X = BOX.sample(30, 0)
-    model.add(X.to(device), function(X).to(device))
-    balls = Perturbations(0.3, norm).on(BOX.to(device=device))
-    bound = ConfidenceBound(model, -2.0)
-    X = centres(12, 1).to(device)
-    values, Z = balls.worst_case(bound, X)
-    assert Z.device.type == device.type
-    cpu = KernelGP(kernel, 0.01)
-    cpu.add(BOX.sample(30, 0), function(BOX.sample(30, 0)))
-    for x, value in zip(X.cpu(), values.cpu(), strict=True):
-        fine = fine_worst_case(ConfidenceBound(cpu, -2.0).value, x, 0.3, norm, 101)
-        assert value <= fine + 1e-9
 
 
 def test_radii_and_norms_are_read_or_refused_by_name():

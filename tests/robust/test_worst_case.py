@@ -3,7 +3,6 @@ import torch
 from torch.nn.functional import max_pool3d
 from torch.testing import assert_close
 
-from benchmarks.common.pretend_cuda import PretendCUDA, counting
 from botorch_ext import Box, CandidateModels
 from botorch_ext.robust.box_balls import BoxBalls
 from botorch_ext.robust.own_bounds import OwnBounds
@@ -117,31 +116,6 @@ def test_a_plateau_is_left():
     better = box.from_unit(torch.tensor([1.0, 0.6225], dtype=torch.float64))
     *values, known = WorstCase(bounds, many).value(torch.stack([*found, better]))
     assert sum(bool(value >= known - 1e-7) for value in values) >= 4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("num_models", "norm"), [(1, "linf"), (3, "l2")])
-def test_searches_are_the_same_on_the_device(norm, num_models):
-    found = []
-    for device in ("cpu", "cuda"):
-        with PretendCUDA():
-            bounds, box = upper_bounds(2, num_models, device=device)
-            balls = Perturbations(0.25, norm).on(box)
-            with counting() as tally:
-                x, position = maximize_worst_case(bounds, balls, 0)
-                z, opponent = lowest_bound(bounds, balls, x)
-            found.append((x.cpu(), z.cpu(), position, opponent))
-    assert tally.num_stops <= 200 and not tally.nondeterministic
-    (x, z, *positions), (y, w, *others) = found
-    assert positions == others
-    at_x, at_y = WorstCase(*of_cpu(num_models, positions[0], norm)).value(torch.stack([x, y]))
-    assert_close(at_x, at_y, **tolerance(torch.float64))
-    assert_close(z, w, rtol=0, atol=1e-4)
-
-
-def of_cpu(num_models, position, norm):
-    bounds, box = upper_bounds(2, num_models)
-    return bounds.select([position]), Perturbations(0.25, norm).on(box)
 
 
 @pytest.mark.parametrize("norm", ["l2", "linf"])

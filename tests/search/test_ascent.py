@@ -6,7 +6,6 @@ import torch
 from scipy.optimize import lsq_linear, minimize
 from torch.testing import assert_close
 
-from benchmarks.common.pretend_cuda import PretendCUDA, counting
 from botorch_ext.search.ascent import batched_lbfgsb, feasible_ascent
 from tests.helpers import drawn, pairwise
 
@@ -87,22 +86,6 @@ def test_a_start_stays_where_its_gradient_leads_downhill():
     assert_close(values, misled(U)[0], rtol=0, atol=0)
 
 
-def test_a_gpu_is_waited_for_once_in_each_iteration():
-    with PretendCUDA():
-        U = starts(30, 2).to("cuda")
-        calls = 0
-
-        def counted(X):
-            nonlocal calls
-            calls += 1
-            return -(X - 0.4).pow(4).sum(dim=-1), -4 * (X - 0.4).pow(3)
-
-        with counting() as tally:
-            batched_lbfgsb(counted, U, 1e-9)
-        assert calls > 5
-        assert tally.num_stops == calls + 1  # the starts
-
-
 # 20 hills, most of them cut off by the faces.
 def hills(X):
     tops = 1.6 * starts(20, X.shape[-1], seed=5).to(X) - 0.3
@@ -144,21 +127,6 @@ def by_scipy(f, start):
         loss, start.numpy(), jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )
     return -found.fun
-
-
-def test_a_column_without_a_gradient_stays_exactly_and_the_others_climb():
-    def held(X):
-        value, gradient = with_gradient(hills)(X)
-        gradient[:, 1] = 0
-        return value, gradient
-
-    U = starts(10, 3, seed=6)
-    X, values = batched_lbfgsb(held, U, 1e-9)
-    assert torch.equal(X[:, 1], U[:, 1])
-    assert_close(values, batched_lbfgsb(held, X, 1e-9)[1], rtol=0, atol=1e-9)
-    near = (X[:, None] + 1e-3 * starts(50, 3)[None] - 5e-4).clamp(0, 1)
-    near[..., 1] = X[:, None, 1]
-    assert bool((hills(near.flatten(0, 1)).view(10, 50) <= values[:, None] + 1e-9).all())
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])

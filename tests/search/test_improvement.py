@@ -82,20 +82,6 @@ def drawn(num):
     return torch.randn(3, 2, 8, num, generator=generator, dtype=torch.float64)
 
 
-def test_draws_have_the_moments_of_the_posterior():
-    """They are affine in their normal numbers: exactly."""
-    unit = torch.eye(16, dtype=torch.float64).view(16, 2, 8).movedim(0, -1)
-    normals = torch.cat([torch.zeros(2, 8, 1), unit], dim=-1).expand(3, -1, -1, -1)
-    model = model_of()
-    at_rows = improvement_of(model, normals).means_of_draws(ROWS)
-    mean, shifts = at_rows[:, :1], at_rows[:, 1:] - at_rows[:, :1]
-    assert_close(mean.squeeze(1), model.mean_at(ROWS), rtol=1e-6, atol=1e-6)
-    kernel = model.kernel_function
-    K, k = kernel(X, X) + NOISE[:, None, None] * torch.eye(6), kernel(X, ROWS)
-    covariance = kernel(ROWS, ROWS) - k.mT @ torch.linalg.solve(K, k)
-    assert_close(shifts.mT @ shifts, covariance, rtol=1e-6, atol=1e-6)
-
-
 @pytest.mark.parametrize("places", [None, ROWS, ROWS[:3] + 0.01, ROWS[:0]])
 def test_noisy_improvement_is_that_of_dense_algebra(places):
     model, normals = model_of(), drawn(4)
