@@ -1,4 +1,4 @@
-"""The values, norms and gradients of functions against their definitions in plain floats."""
+"""The values, norms, gaps and worst cases of functions against their definitions."""
 
 import math
 
@@ -9,7 +9,10 @@ from torch.testing import assert_close
 
 from botorch_ext import problems
 from botorch_ext.domains import Box, FiniteSet
+from botorch_ext.kernel_functions.rkhs_norms import growth_norm
+from botorch_ext.problems import GrowthFunction, TwoPeaks
 from tests.helpers import drawn, matern, rbf, tolerance
+from tests.kernel_functions.kernels import scaled
 
 BOX = Box([[2.0, -7.0], [5.0, -6.2]])
 CONTEXTS = Box([[10.0], [24.0]])
@@ -56,9 +59,8 @@ def two_bumps(x):
     return narrow + math.exp(-squares[1] / (2 * 0.2**2))
 
 
-GROWTH = problems.GrowthFunction(
-    matern(0.9, 0.3, nu=0.5), BOX, 1.5, 2.0, center=[2.6, -6.5], scale=1.4, noise_std=0.1
-)
+ROUGH = matern(0.9, 0.3, nu=0.5)
+GROWTH = problems.GrowthFunction(ROUGH, BOX, 1.5, 2.0, center=[2.6, -6.5], scale=1.4, noise_std=0.1)
 
 
 def growth(x):
@@ -213,3 +215,115 @@ def test_the_search_for_a_maximum_is_made_once_for_each_context():
     assert f.optimal_value_at([6.0, -6.5]) == pytest.approx(-1.0, abs=1e-9)
     assert f.calls > calls
     assert f.optimal_value_at([3.0, -6.5], torch.tensor([[3.0, -6.0]]).double()) == -0.25
+
+
+@pytest.mark.parametrize("exponent", [0.75, 1.0, 2.0, 3.1, 4.0])
+def test_the_gap_grows_by_the_exponent(exponent):
+    f = GrowthFunction(ROUGH, BOX, exponent, norm=1.0)
+    assert f.optimal_value == f.height == float(f(f.center))
+    direction = torch.tensor([0.6 * 0.9, 0.8 * 0.3], dtype=torch.float64)  # one lengthscale
+    steps = torch.tensor([1e-3, 1e-2], dtype=torch.float64)
+    shares = f.gap(f.center + steps.unsqueeze(-1) * direction) / (f.height * steps**exponent)
+    assert shares.tolist() == pytest.approx([1.0, 1.0], rel=2e-4)
+    X = BOX.sample(50, seed=0)
+    torch.testing.assert_close(f.gap(X), f.optimal_value - f(X), **tolerance(X.dtype))
+
+
+def test_a_column_that_the_kernel_does_not_look_at_does_not_count():
+    f = GrowthFunction(scaled(matern(0.3, nu=0.5, active_dims=(1,)), 0.49), BOX, 1.0, norm=3.0)
+    # A multiple of the kernel makes the space of its multiples: the norm falls by its root.
+    assert f.height == pytest.approx(3.0 * 0.7 / growth_norm(0.5, 1.0, 1), rel=1e-12)
+    assert float(f([2.1, -6.6])) == float(f([4.1, -6.6]))
+
+
+def test_the_default_center_is_inside_and_no_corner_of_a_cell():
+    for dim in (1, 2, 9):
+        box = Box([[-1.0] * dim, [2.0] * dim])
+        center = GrowthFunction(matern(0.5, nu=0.5), box, 1.0, norm=1.0).center
+        unit = box.to_unit(center)
+        assert bool(((0.05 < unit) & (unit < 0.97)).all())
+        cells = unit * 2.0**10
+        assert float((cells - cells.round()).abs().min()) > 1e-3
+        assert len(set(unit.tolist())) == dim
+
+
+def test_it_is_differentiable_also_at_its_maximum():
+    f = GrowthFunction(ROUGH, BOX, 0.75, norm=2.0)
+    X = torch.cat([f.center.unsqueeze(0), BOX.sample(3, seed=0)]).requires_grad_()
+    (gradient,) = torch.autograd.grad(f(X).sum(), X)
+    assert gradient[0].tolist() == [0.0, 0.0]
+    step = torch.tensor([1e-6, 0.0], dtype=torch.float64)
+    slopes = (f(X.detach() + step) - f(X.detach() - step)) / 2e-6
+    torch.testing.assert_close(gradient[1:, 0], slopes[1:], rtol=1e-5, atol=1e-7)
+
+
+NORMS = pytest.mark.parametrize("norm", ["l2", "linf"])
+
+
+def grid(num, dim):
+    axes = [torch.linspace(0, 1, num, dtype=torch.float64)] * dim
+    return FiniteSet(torch.cartesian_prod(*axes).reshape(-1, dim))
+
+
+def box(dim):
+    return Box([[0.0] * dim, [1.0] * dim])
+
+
+def distances(X, norm):
+    return torch.cdist(X, X, p=math.inf if norm == "linf" else 2)
+
+
+@NORMS
+@pytest.mark.parametrize(("dim", "num", "radius"), [(1, 21, 1), (2, 13, 1.44), (2, 21, 2)])
+def test_the_worst_case_on_a_set_is_its_definition_and_reaches_whole_steps(norm, dim, num, radius):
+    problem = TwoPeaks(grid(num, dim), radius=radius / (num - 1), norm=norm)
+    points = problem.domain.like
+    # Counted in steps, where nothing is rounded.
+    near = distances((points * (num - 1)).round(), norm) <= radius
+    worst = torch.where(near, problem(points), math.inf).amin(dim=-1)
+    for i in (0, 5, len(points) // 2, len(points) - 1):
+        assert problem.worst_value(points[i]) == worst[i]
+    assert problem.stable_value == worst.max()
+    assert torch.equal(problem.stable_optimizer, points[worst.argmax()])
+    regret = problem.robust_regret(points)
+    torch.testing.assert_close(regret, worst.max() - worst, **CLOSE)
+    assert float(regret.min()) == 0.0
+
+
+@NORMS
+@pytest.mark.parametrize(("dim", "num"), [(1, 2001), (2, 61)])
+def test_on_a_box_it_is_the_limit_of_finer_sets(norm, dim, num):
+    problem, finite = TwoPeaks(box(dim), norm=norm), TwoPeaks(grid(num, dim), norm=norm)
+    # The function moves by at most 15 along a unit of length, and the ball of a set is smaller.
+    near = 15 * math.sqrt(dim) / (num - 1)
+    assert finite.stable_value == pytest.approx(problem.stable_value, abs=near)
+    assert finite.stable_optimizer.tolist() == pytest.approx([0.65] * dim, abs=2 / (num - 1))
+    points = finite.domain.like
+    for row in (0, len(points) // 7, len(points) // 2, len(points) - 1):
+        worst = problem.worst_value(points[row])
+        assert worst <= finite.worst_value(points[row]) + 1e-9
+        assert worst == pytest.approx(finite.worst_value(points[row]), abs=near)
+    stable = problem.worst_value(problem.stable_optimizer)
+    assert stable == pytest.approx(problem.stable_value, abs=1e-8)
+    assert float(problem.robust_regret(problem.domain.sample(16, seed=1)).min()) > 0
+    # The peak is the maximum, and all but worthless.
+    assert float(problem.robust_regret(problem.optimizer.unsqueeze(0))) > 0.5
+
+
+def test_the_norm_is_the_integral_over_frequencies():
+    problem = TwoPeaks(box(1))
+    w = torch.linspace(-400, 400, 400_001, dtype=torch.float64)
+    transform = torch.zeros_like(w).to(torch.complex128)
+    for height, center, std in ((1.2, 0.2, 0.05), (1.0, 0.65, 0.2)):
+        part = height * std * math.sqrt(2 * math.pi) * (-0.5 * (std * w) ** 2).exp()
+        transform = transform + part * torch.exp(-1j * w * center)
+    for lengthscale in (0.05, 0.03):
+        spectrum = lengthscale * math.sqrt(2 * math.pi) * (-0.5 * (lengthscale * w) ** 2).exp()
+        squared = torch.trapezoid(transform.abs().square() / spectrum, w) / (2 * math.pi)
+        assert problem.rkhs_norm(lengthscale) == pytest.approx(math.sqrt(float(squared)), rel=1e-9)
+    assert problem.rkhs_norm(0.071) == math.inf
+    assert [value < 0.05 * math.sqrt(2) for value in problem.lengthscales] == [True] + [False] * 3
+    assert problem.true_model == 0
+    for radius in (0.049, 0.121):  # the narrow peak would count, or the wide one would not
+        with pytest.raises(ValueError, match="radius"):
+            TwoPeaks(box(1), radius=radius)
