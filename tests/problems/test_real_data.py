@@ -1,4 +1,4 @@
-"""Real data: damaged and odd files, data that are made up, fitted kernels, and problems of tables."""
+"""Real data: damaged and odd files, made-up data, fitted kernels, and the problems of tables."""
 
 import gzip
 import math
