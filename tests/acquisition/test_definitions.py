@@ -17,7 +17,6 @@ from botorch.exceptions import UnsupportedError
 from botorch.models import ModelListGP
 from botorch.models.deterministic import GenericDeterministicModel
 from botorch.models.transforms import Normalize
-from botorch.optim import optimize_acqf
 from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.datasets import SupervisedDataset
@@ -26,7 +25,7 @@ from torch.distributions import MultivariateNormal
 from torch.testing import assert_close
 
 import botorch_ext as bx
-from botorch_ext import Box, CandidateModels, KernelGP, plan, widths
+from botorch_ext import CandidateModels, KernelGP, widths
 from botorch_ext.acquisition import (
     EnlargedUpperConfidenceBound,
     ExpectedUCB,
@@ -39,7 +38,6 @@ from botorch_ext.acquisition import (
 from tests.acquisition import every_function as every
 from tests.acquisition.every_function import BOUNDS, draw, single_task_gp, singles
 from tests.helpers import matern, pairwise, rbf, tolerance
-from tests.oracles.posterior import dense_information_gain
 
 EXACT = tolerance(torch.float64)
 SINGLE = {
@@ -163,25 +161,6 @@ def test_candidate_models_keep_their_order_and_their_probabilities():
             ExpectedUCB(empty, 1.0).probabilities, torch.full((4,), 0.25).double(), **EXACT
         )
         empty.add(every.draw(2, 7)[0], None)
-
-
-@pytest.mark.parametrize("frozen", [False, True], ids=["SingleTaskGP", "KernelGP"])
-def test_a_sequential_batch_of_largest_variances_is_a_plan(frozen):
-    gp = every.single_task_gp(6)
-    model = KernelGP.from_botorch(gp)
-    acqf = MaxVariance(model if frozen else gp)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        X, _ = optimize_acqf(
-            acqf, every.BOUNDS, q=3, num_restarts=6, raw_samples=128, sequential=True
-        )
-    # The points differ: one hallucinates the others. Their gain is that of a planned batch.
-    start, noise = model.train_inputs[0], model.noise_variance.item()
-    seen = torch.cat([start, model.transform_inputs(X)])
-    gain = dense_information_gain(model.kernel, seen, noise)
-    gain -= dense_information_gain(model.kernel, start, noise)
-    assert gain == pytest.approx(plan(Box(every.BOUNDS), model, 3).information_gain, rel=0.01)
-    assert acqf.X_pending is None
 
 
 def test_models_that_do_not_fit_together_are_named():

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from gpytorch.kernels import LinearKernel, ScaleKernel
+from gpytorch.kernels import ScaleKernel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
@@ -30,13 +30,6 @@ kernels = st.builds(
 )
 ridges = st.floats(0.01, 2.0)
 seeds = st.integers(0, 1000)
-
-
-def linear(**options):
-    """x x', at most 1 on [-1, 1]: of rank 1."""
-    kernel = LinearKernel(**options).double()
-    kernel.variance = torch.tensor(1.0, dtype=torch.float64)
-    return kernel
 
 
 def greedy_by_hand(kernel, points, num_points, ridge):
@@ -104,16 +97,6 @@ def test_of_equal_points_the_first_is_taken():
     gamma = largest_gain(rbf(0.7), domain.points, 2, 0.1)
     assert gamma == pytest.approx(dense_information_gain(rbf(0.7), domain.points[1:], 0.1))
     assert GREEDY_SHARE * gamma < greedy < 0.98 * gamma
-
-
-def test_devices_agree(device):
-    points = BOX.sample(20, seed=1) / 6
-    for kernel in (rbf(0.2), linear()):
-        expected = greedy_information_gain(kernel, FiniteSet(points), 12, 0.1)
-        domain = FiniteSet(points, device=device)
-        found = greedy_information_gain(kernel.to(device), domain, 12, 0.1)
-        assert found.device == domain.device
-        assert_close(found.cpu(), expected, **TOL)
 
 
 def test_greedy_on_a_box_is_no_worse_than_on_a_dense_set():
