@@ -198,9 +198,7 @@ def test_a_bound_is_its_formula(name, x):
 
 def test_the_bound_with_certificates_also_where_blocks_are_useful():
     # W is less than 2 B.
-    x = Numbers(
-        *(1.5, 0.1, 0.2, 0.05, 6.0, 1, 10**8, 1, 300, 1, 1, 30_000, 0.0, 1.0, 1 / 4, 1.2),
-    )
+    x = Numbers(1.5, 0.1, 0.2, 0.05, 6.0, T=10**8, N=300, u=30_000)
     found = analysis.certified_bucb_bound(
         *known(x), x.N, x.delta, delay=x.u, share=1 / 4, kappa=1.2
     )

@@ -104,24 +104,6 @@ def test_what_is_no_number_stays_at_its_start(search):
 # --- polishing with second derivatives ------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("search", "steps"), [(descend, 60), (polish, 20)])
-@pytest.mark.parametrize("norm", NORMS)
-def test_a_linear_a_flat_and_a_quadratic_function(norm, search, steps):
-    low, high = limits(50, 3)
-    ball, start = CutBall(low, high, norm), torch.zeros(50, 3, dtype=torch.float64)
-    moving = torch.ones(50, dtype=torch.bool)
-    slope = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
-    arguments = (start, start, low, high, moving, moving)
-    U, values = searching(search, steps, norm, lambda X, U: U @ slope)(*arguments)
-    # The least of a linear function is the nearest offset to a point far down.
-    assert_close(values, ball.nearest(-1e6 * slope.expand(50, 3)) @ slope, **TOL)
-    U, values = searching(search, steps, norm, lambda X, U: 0 * U.sum(dim=-1) + 3)(*arguments)
-    assert torch.equal(U, start) and bool((values == 3).all())
-    top = torch.tensor([0.3, 0.2, -0.4], dtype=torch.float64)
-    U, _ = searching(search, steps, "linf", lambda X, U: (U - top).square().sum(dim=-1))(*arguments)
-    assert_close(U, top.expand(50, 3).clamp(low, high), rtol=0, atol=1e-6)
-
-
 @pytest.mark.parametrize(("search", "steps"), [(descend, 60), (polish, 30)])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("d", [2, 3])

@@ -222,22 +222,6 @@ def bounds_of(kind, num_points, device="cpu"):
     return UpperBounds(models, widths, 0.1 * widths.flip(0))
 
 
-@pairwise(kind=["one form", "mixed"], num_points=[0, 25], device=["cpu", "pretended-cuda"])
-def test_no_model_has_a_higher_bound_anywhere(kind, num_points, device):
-    bounds = bounds_of(kind, num_points, device)
-    box = BOX.to(device=device)
-    x, position = maximize_over_models(bounds, box, 0)
-    assert bool(box.contains(x).all())
-    value = bounds.values(x[None])[:, 0]
-    assert position == int(value.argmax())
-    for i in range(bounds.models.num_models):  # by formula
-        mean, std = bounds.models.single(i).mean_and_std(x[None])
-        expected = mean + bounds.widths[i] * std + bounds.offsets[i]
-        assert_close(value[i : i + 1], expected.detach(), **TOL)
-    near = near_points(x[None], box, 300, 1, (0.01, 1e-3))
-    assert value.max() >= bounds.values(torch.cat([grid_of(box, 15), near])).max() - 1e-9
-
-
 def test_of_equal_models_the_first_is_played():
     models = CandidateModels([rbf(0.7)] * 12, 0.01)
     widths = torch.full((12,), 2.0, dtype=torch.float64)
