@@ -22,33 +22,21 @@ from botorch_ext import KernelGP
 from tests.acquisition.every_function import BOUNDS, CASES, draw, kernel_gp, single_task_gp
 from tests.helpers import drawn
 
-UNIT = torch.stack([torch.zeros(2), torch.ones(2)]).double()
 EVERY = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
-def trained_gp(outputs=1, dtype=torch.double, known_noise=False):
-    X, Y = drawn(5, 2).to(dtype), drawn(5, outputs, seed=2).to(dtype)
-    return SingleTaskGP(X, Y, torch.full_like(Y, 0.25) if known_noise else None)
-
-
 def points(*shape):
-    return drawn(*shape, 2, seed=1)
-
-
-def made(case, model, **more):
-    bounds = {"bounds": UNIT} if "bounds" in case.options else {}
-    probabilities = {"probabilities": [1.0]} if case.cls.__name__ == "ExpectedUCB" else {}
-    return case(model, **bounds | probabilities | more)
+    return BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * drawn(*shape, 2, seed=1)
 
 
 @EVERY
 @pytest.mark.filterwarnings("ignore:The model inputs are of type torch.float32")
 def test_dtype_and_output_shapes(case):
     for dtype in (torch.float, torch.double):
-        acqf = made(case, trained_gp(dtype=dtype))
+        acqf = case(single_task_gp(dtype=dtype))
         assert isinstance(acqf, AnalyticAcquisitionFunction)
         assert acqf(points(4, 1).to(dtype)).dtype == dtype
-    acqf = made(case, trained_gp(known_noise=True))
+    acqf = case(single_task_gp(yvar=torch.full((8, 1), 0.25).double()))
     for shape in ((1,), (5, 3, 1), (2, 1, 3, 1), (3,), (2, 3), (0, 1)):
         assert acqf(points(*shape)).shape == torch.Size(shape[:-1] or (1,))
     X = points(4, 1)
@@ -58,20 +46,20 @@ def test_dtype_and_output_shapes(case):
 @EVERY
 def test_posterior_transforms(case):
     with pytest.raises((UnsupportedError, ValueError), match=r"posterior.transform"):
-        made(case, trained_gp(outputs=2))
+        case(SingleTaskGP(drawn(5, 2), drawn(5, 2, seed=2)))
     with pytest.raises(UnsupportedError, match="only support PosteriorTransforms"):
-        made(case, trained_gp(), posterior_transform=IdentityMCObjective())
+        case(single_task_gp(), posterior_transform=IdentityMCObjective())
     if case.can_minimise:
         turn = ScalarizedPosteriorTransform(torch.tensor([-1.0]).double())
         best, least = ({"best_f": v} if "best_f" in case.options else {} for v in (-0.3, 0.3))
-        turned = made(case, trained_gp(), posterior_transform=turn, **best)(points(4, 1))
-        expected = made(case, trained_gp(), maximize=False, **least)(points(4, 1))
+        turned = case(single_task_gp(), posterior_transform=turn, **best)(points(4, 1))
+        expected = case(single_task_gp(), maximize=False, **least)(points(4, 1))
         assert_close(turned, expected, rtol=1e-5, atol=1e-6)
 
 
 @EVERY
 def test_pending_points_are_copied_and_copies_go_their_own_way(case):
-    acqf, X, P = made(case, trained_gp()), points(4, 1).requires_grad_(), points(2)
+    acqf, X, P = case(single_task_gp()), points(4, 1).requires_grad_(), points(2)
     before = acqf(X)
     (gradient,) = torch.autograd.grad(before.sum(), X)
     assert bool(gradient.isfinite().all()) and bool(gradient.any())
@@ -80,7 +68,7 @@ def test_pending_points_are_copied_and_copies_go_their_own_way(case):
     assert torch.equal(acqf.X_pending, P)
     assert acqf.X_pending is not P and not acqf.X_pending.requires_grad
     assert not torch.allclose(acqf(X), before)
-    copy, other = deepcopy(acqf), made(case, trained_gp(), X_pending=points(2))
+    copy, other = deepcopy(acqf), case(single_task_gp(), X_pending=points(2))
     other.load_state_dict(acqf.state_dict())
     for same in (copy, other):
         assert_close(same(X), acqf(X))
@@ -96,24 +84,22 @@ def test_models_of_given_posteriors_and_arguments_of_ax_are_taken(case):
     more = {"posterior_transform": turn, "X_pending": points(2)}
     options = {**case.options, **more}
     if "bounds" in options:
-        options["bounds"] = [(0.0, 1.0), (0.0, 1.0)]
-    if case.cls.__name__ == "ExpectedUCB":
-        options["probabilities"] = [1.0]
+        options["bounds"] = BOUNDS.T.tolist()
     constructor = get_acqf_input_constructor(case.cls)
-    acqf = case.cls(**constructor(model=trained_gp(), training_data=None, **options))
+    acqf = case.cls(**constructor(model=single_task_gp(), training_data=None, **options))
     assert acqf.posterior_transform is turn
-    assert_close(acqf(points(4, 1)), made(case, trained_gp(), **more)(points(4, 1)))
+    assert_close(acqf(points(4, 1)), case(single_task_gp(), **more)(points(4, 1)))
     if case.cls.__name__ != "StableUCB":  # it looks at many points in one call
         mean, variance = torch.full((1, 1), 1.25).double(), torch.full((1, 1), 2.25).double()
         plain = {"misspecification": 0.0} if "misspecification" in case.options else {}
-        acqf = made(case, MockModel(MockPosterior(mean=mean, variance=variance)), **plain)
+        acqf = case(MockModel(MockPosterior(mean=mean, variance=variance)), **plain)
         assert acqf(points(1)).numel() == 1
         with pytest.raises(ValueError, match="X_pending must be None for a model"):
             acqf.set_X_pending(points(1))
 
 
 def test_a_kernel_gp_has_noise_transforms_and_one_output_as_a_model_has():
-    model, X = kernel_gp(), BOUNDS[0] + points(2, 3)
+    model, X = kernel_gp(), points(2, 3)
     plain, noisy = model.posterior(X), model.posterior(X, observation_noise=True)
     assert_close(noisy.variance, plain.variance + model.noise_variance)
     given = model.posterior(X, observation_noise=torch.full((2, 3, 1), 0.5).double())

@@ -1,7 +1,5 @@
 """Kernels on actions and contexts against their parts, and tasks against their covariances."""
 
-import itertools
-
 import pytest
 import torch
 from gpytorch.kernels import MaternKernel, RBFKernel
@@ -9,10 +7,8 @@ from torch.testing import assert_close
 
 from botorch_ext.kernel_functions import freeze
 from botorch_ext.kernels import ActionContextKernel, AdditiveKernel, TaskKernel
-from botorch_ext.kernels.batching import selected_kernel
 from tests.helpers import drawn, tolerance
 from tests.kernels.joint import (
-    BATCHED,
     COVARIANCE,
     COVARIANCES,
     OF_PARTS,
@@ -43,26 +39,6 @@ def test_values_are_those_of_the_parts(name):
     assert_close(kernel(X1, diag=True), K.diagonal(), **TOL)
     assert float(torch.linalg.eigvalsh(K).min()) > -1e-9
     assert_close(kernel(batch, diag=True)[1], kernel(batch[1], diag=True), **TOL)
-
-
-@pytest.mark.parametrize("name", BATCHED)
-@torch.no_grad()
-def test_a_batch_is_each_of_its_kernels(name):
-    kernel = BATCHED[name]()
-    batch = kernel.batch_shape
-    X1, X2, own = points(6, 0), points(5, 1), points(5, 1, batch)
-    values, diagonal = kernel(X1, X2).to_dense(), kernel(X1, diag=True)
-    of_own = kernel(X1, own).to_dense()
-    assert values.shape == (*batch, 6, 5)
-    assert kernel.expand_batch(2, *batch).batch_shape == (2, *batch)
-    # GPyTorch's way loses all but the first of the active_dims.
-    by_gpytorch = name not in ("equal parts", "scaled")
-    for i in itertools.product(*map(range, batch)):
-        one = kernel[i] if by_gpytorch else selected_kernel(kernel, *i)
-        assert one.batch_shape == ()
-        assert_close(one(X1, X2).to_dense(), values[i], **TOL)
-        assert_close(one(X1, diag=True), diagonal[i], **TOL)
-        assert_close(one(X1, own[i]).to_dense(), of_own[i], **TOL)
 
 
 @pytest.mark.parametrize(
