@@ -51,11 +51,7 @@ def test_margin_is_the_smallest_slack_of_dense_algebra(device):
 @pytest.mark.parametrize("mean", [None, lambda X: X[..., 0] - 3.0])
 def test_the_slack_and_its_gradient_are_those_of_autograd(mean, device):
     for num in (0, 20):
-        model = KernelGP(kernel().to(device), NOISE, mean=mean, device=device)
-        X, y = data(0, num)
-        if num:
-            model.add(X.to(device), y.to(device))
-        constraint = Constraint(model, 1.5, 0.1, -1.6)
+        constraint = Constraint(model_of(0, num, device, mean), 1.5, 0.1, -1.6)
         Z = BOX.sample(30, seed=9).to(device).requires_grad_()
         expected = constraint.slack(Z)
         gradient = torch.zeros_like(Z)
@@ -69,9 +65,7 @@ def test_the_slack_and_its_gradient_are_those_of_autograd(mean, device):
 @pytest.mark.parametrize("mean", [None, lambda X: X[..., 0] - 3.0])
 @pytest.mark.parametrize("num", [1, 700])
 def test_the_quick_test_of_a_constraint_is_its_definition(num, mean, device):
-    model = KernelGP(kernel().to(device), NOISE, mean=mean, device=device)
-    X, y = data(0)
-    model.add(X.to(device), y.to(device))
+    model = model_of(0, device=device, mean=mean)
     Z = BOX.sample(num, seed=9).to(device)
     for width, threshold in [(2.0, -1.6), (0.5, -2.5), (0.0, -2.0)]:
         constraint = Constraint(model, width, 0.1, threshold)
