@@ -183,20 +183,6 @@ def test_a_box_contains_its_faces_and_nothing_beyond(device):
             assert box.contains(torch.stack([x, beyond])).tolist() == [True, False]
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_sobol_points_are_even(dtype):
-    # Far from the origin float32 rounds coarsely: 100.5 has steps of 8e-6.
-    box = Box([[2.0, -3.0, 100.0], [5.0, -1.0, 100.5]], dtype=dtype)
-    X = box.sample(1024, seed=3)
-    assert bool(box.contains(X).all())
-    assert torch.equal(X[:10], box.sample(10, seed=3))
-    assert not torch.equal(X, box.sample(1024, seed=4))
-    unit = box.to_unit(X).double()
-    for j in range(3):  # each sixteenth of each axis holds its share
-        counts = torch.histc(unit[:, j], bins=16, min=0, max=1)
-        assert float((counts - 64).abs().max()) <= 1  # a point on an edge may round over it
-
-
 def test_float32_rounding_never_carries_a_sample_past_a_face():
     # A box of 3 float32 numbers: most samples round to a face.
     low = torch.tensor(7.0)

@@ -222,19 +222,6 @@ def test_noisy_improvement_is_that_of_dense_algebra(places):
     assert_close(own.value(Z.detach()), value)
 
 
-def test_gradients_are_those_of_the_values_where_all_is_hopeless():
-    """By central differences of fourth order."""
-    own = improvement_of(model_of(X, Y), normal_numbers(4))
-    Z, h = ROWS + 1e-3, 1e-5
-    value, gradient = own.value_and_gradient(Z)
-    assert value.min() < -100
-    for column in range(2):
-        step = h * torch.eye(2, dtype=torch.float64)[column]
-        ahead = 8 * (own.value(Z + step) - own.value(Z - step))
-        behind = own.value(Z + 2 * step) - own.value(Z - 2 * step)
-        assert_close(gradient[:, column], (ahead - behind) / (12 * h), rtol=1e-3, atol=1e-3)
-
-
 def test_nothing_is_to_be_gained_where_something_was_asked():
     own = improvement_of(model_of(X, Y), normal_numbers(8))
     assert (own.value(ROWS) < own.value(UNIT.sample(64, 0)).max() - 4).all()
