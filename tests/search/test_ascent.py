@@ -3,14 +3,14 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import lsq_linear, minimize
+from scipy.optimize import lsq_linear
 from torch.testing import assert_close
 
 from botorch_ext import Box
 from botorch_ext.search.ascent import batched_lbfgsb, feasible_ascent
 from botorch_ext.search.objectives import FunctionObjective
 from botorch_ext.search.sliding import sliding_ascent
-from tests.helpers import drawn, pairwise
+from tests.helpers import drawn
 
 
 def with_gradient(function):
@@ -87,49 +87,6 @@ def test_a_start_stays_where_its_gradient_leads_downhill():
     X, values = batched_lbfgsb(misled, U, 1e-9)
     assert torch.equal(X, U)
     assert_close(values, misled(U)[0], rtol=0, atol=0)
-
-
-# 20 hills, most of them cut off by the faces.
-def hills(X):
-    tops = 1.6 * starts(20, X.shape[-1], seed=5).to(X) - 0.3
-    heights = torch.linspace(0.3, 1.0, 20).to(X)
-    squares = (X[:, None] - tops).square().sum(dim=-1)
-    return (heights * (-squares / 0.1).exp()).sum(dim=-1)
-
-
-def tilted_plane(X):
-    return (X * torch.linspace(-1, 1, X.shape[-1]).to(X)).sum(dim=-1)
-
-
-@pairwise(
-    function=[hills, rosenbrock, tilted_plane],
-    dtype=[torch.float64, torch.float32],
-    device=["cpu", "pretended-cuda"],
-)
-def test_each_start_comes_as_high_as_by_scipy(function, dtype, device):
-    f = with_gradient(function)
-    for dim in (2,) if function is rosenbrock else (1, 4):
-        U = starts(8, dim, seed=dim)
-        U[:3] = U[:3].round()  # corners
-        X, values = batched_lbfgsb(f, U.to(device, dtype), 1e-9)
-        assert X.dtype == values.dtype == dtype and X.device == values.device
-        assert bool(((X >= 0) & (X <= 1)).all())
-        reference = torch.tensor([by_scipy(f, start) for start in U], dtype=torch.float64)
-        atol = 1e-9 if dtype == torch.float64 else 1e-5
-        assert_close(values.cpu().double(), reference, rtol=0, atol=atol)
-
-
-def by_scipy(f, start):
-    def loss(x):
-        value, gradient = f(torch.as_tensor(x)[None])
-        return -float(value), -gradient[0].numpy()
-
-    bounds = [(0, 1)] * len(start)
-    options = {"ftol": 1e-15, "gtol": 1e-9}
-    found = minimize(
-        loss, start.numpy(), jac=True, method="L-BFGS-B", bounds=bounds, options=options
-    )
-    return -found.fun
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
