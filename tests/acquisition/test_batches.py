@@ -1,4 +1,4 @@
-"""Batches and pending points by their definition, in BoTorch's optimisers and with later data; and what
+"""Batches and pending points by their definition, in BoTorch's optimisers and with later data; what
 BoTorch's own tests ask of acquisition functions and models (``test/acquisition/harness``)."""
 
 from copy import deepcopy

@@ -225,6 +225,18 @@ def test_a_width_object_is_evaluated_with_the_model_and_has_its_offset():
         assert_close(lower, bound(model, width, Z, -1.0), **EXACT)
 
 
+def test_width_objects_of_several_models_are_those_of_each():
+    Z, models = every.draw(10, 1)[0], every.singles()
+    for given in (every.batched(), models):
+        for own in ([WITH_OFFSET] * 3, [DATA_WIDTH, WITH_OFFSET, widths.Constant(2.0)]):
+            bounds = [bound(model, width, Z) for model, width in zip(models, own, strict=True)]
+            acqf = OptimisticModelUCB(given, own)
+            assert_close(acqf(Z[:, None]), torch.stack(bounds).amax(dim=0), **EXACT)
+        # Pending points tell nothing to the width.
+        pending = OptimisticModelUCB(given, DATA_WIDTH, X_pending=Z[:2])
+        assert_close(pending.width, OptimisticModelUCB(given, DATA_WIDTH).width)
+
+
 def test_width_objects_are_refused_without_a_kernel_gp_and_where_units_would_mix():
     standardized = KernelGP.from_botorch(every.single_task_gp())
     for cls in (EnlargedUpperConfidenceBound, LowerConfidenceBound, OptimisticModelUCB):

@@ -261,7 +261,14 @@ def test_a_conditioned_model_takes_over_what_pends(name):
     session.add(X[:2], None)
     session.add(X[2:5], values(3, 0))
     session.add(X[5:6], None)
-    told = session.models.parts[0].model.condition_on_observations(X[6:], Y[:, None])
+    model = session.models.parts[0].model
+
+    def mean(new, Y):
+        return model.condition_on_observations(new, Y[:, None]).mean_and_std(CANDIDATES[:5])[0]
+
+    told = model.condition_on_observations(X[6:], Y[:, None])
+    gradients = X[6:].clone().requires_grad_(), Y.clone().requires_grad_()
+    assert torch.autograd.gradcheck(mean, gradients)
     session.check()  # it stays as it was
     session.add(X[6:], Y)
     for _ in range(2):
