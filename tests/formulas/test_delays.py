@@ -124,6 +124,15 @@ def test_sub_exponential_is_its_formula(mean, xi, b, horizon, delta):
         assert found == pytest.approx(mean + either(terms), rel=1e-12)
 
 
+def test_the_printed_allowance_is_too_short():
+    # The numbers of the specification: 1000 delays of mean 50.
+    for printed, excess, chance in ((True, 25.2, 0.31), (False, 45.2, 5e-6)):
+        allowance = SubExponential(50, 9, 1, printed=printed)(32, 1000, 0.01, NOTHING)
+        assert round(allowance - 50, 1) == excess
+        longest = 1 - (1 - stats.poisson(50).sf(allowance)) ** 1000
+        assert longest == pytest.approx(chance, rel=0.1)
+
+
 DISTRIBUTIONS = [
     *(Poisson(50), Geometric(50), Geometric(0), LogNormal(20, 1.5), Fixed(7)),
     *(stats.gamma(2.0, scale=3.0), stats.nbinom(5, 0.1)),
