@@ -320,6 +320,12 @@ def test_a_model_that_does_not_take_the_points_is_named():
         with pytest.raises(ValueError, match="'three'"):
             act()
     assert [part.model.num_observations for part in models.parts] == [0, 0]
+    with pytest.raises(ValueError, match="'three'"):
+        models.add(X[:0], X[:0, 0])
+    models = CandidateModels([rbf(0.5), rbf(0.7)], 0.1)
+    models.add(X[:0], X[:0, 0])
+    models.add(X, X[:, 0])
+    assert models.num_observations == 3
 
     def steep(X):
         return 1 / (X[..., 0] - 2.0)
