@@ -3,7 +3,6 @@ every pick a maximiser, every recorded prediction."""
 
 import math
 import warnings
-from dataclasses import dataclass
 
 import pytest
 import torch
@@ -11,9 +10,10 @@ from torch.testing import assert_close
 
 from botorch_ext import CandidateModels, algorithms, widths
 from botorch_ext.exceptions import AllModelsRejectedWarning, BotorchExtWarning, KernelBoundWarning
+from botorch_ext.kernels import NuggetKernel
 from tests.helpers import matern, rbf
 from tests.laws.shared_sessions import quietly
-from tests.oracles.models import Candidate, check_record, predictions, upper_bounds
+from tests.oracles.models import Candidate
 from tests.oracles.posterior import self_normalized_width
 from tests.strategies.adaptive import joint_kernels as joint
 from tests.strategies.adaptive.judged import (
@@ -24,9 +24,8 @@ from tests.strategies.adaptive.judged import (
     Likeliest,
     Nearest,
     check,
-    log_evidence,
 )
-from tests.strategies.adaptive.sessions import data, f, grid, play, questions, setting_of
+from tests.strategies.adaptive.sessions import data, f, grid, play, setting_of
 from tests.strategies.sessions import LAMBDA, POLICIES, Stepwise, box, finite
 
 # The observations of `f` lie between -1.9 and 0.1: far from what such a B allows, so that models
@@ -44,7 +43,7 @@ def tilted(X):
     return 0.5 * (X[..., 0] - 3.5) - 0.3 * X[..., 2]
 
 
-SCALES = [0.3, 0.8, 2.5, 6.0]
+SCALES, NUGGET = [0.3, 0.8, 2.5, 6.0], 0.3
 MIXED = [
     (rbf(0.8), 0.02, None),
     (matern(0.7, nu=1.5), 0.05, None),
@@ -59,6 +58,10 @@ MODELS = {
     "lengthscales": [(rbf(v), LAMBDA, joint.level(0.7)) for v in SCALES],
     # Far enough above f for widths that are valid for a function drawn from the process.
     "high means": [(rbf(0.7), LAMBDA, joint.level(v)) for v in (-0.5, 3.5, 4.5, 6.0)],
+    "nugget": [
+        *((rbf(v), LAMBDA, None) for v in (0.8, 2.5)),
+        *((rbf(v) + NuggetKernel(NUGGET**2), LAMBDA, None) for v in (0.8, 2.5)),
+    ],
     "tasks": [
         (joint.product(rbf(0.8), joint.task_kernel()), 0.02, None),
         (joint.product(rbf(0.5), rbf(9.0)), 0.05, None),
@@ -79,6 +82,8 @@ def candidate_models(name):
     """The models of the library."""
     if name == "lengthscales":
         return CandidateModels.lengthscales(rbf(1.0), SCALES, LAMBDA, means=joint.level(0.7))
+    if name == "nugget":
+        return CandidateModels.lengthscales(rbf(1.0), [0.8, 2.5], LAMBDA).with_nugget(NUGGET)
     kernels, noises, means = zip(*MODELS[name], strict=True)
     return CandidateModels(list(kernels), list(noises), list(means))
 
@@ -170,54 +175,13 @@ def test_of_equal_models_the_first_plays_and_where_nothing_is_told_too():
         assert strategy.evidence().tolist() == [0.0] * 5
 
 
-NUGGET = 0.3
-
-
-@dataclass(frozen=True)
-class Twin(Candidate):
-    """A model with a nugget, whose width is that of its plain model."""
-
-    plain: Candidate | None = None
-
-    def gain(self, rows):
-        return self.plain.gain(rows)
-
-
-@pytest.mark.parametrize(
-    ("method", "policy"),
-    [
-        ("credible_ucb", "hallucinate"),
-        ("credible_ucb", "timeout"),
-        ("he_gp_ucb", "censor"),
-        ("he_gp_ucb", "ignore"),
-    ],
-)
-def test_twins_with_a_nugget_play_by_the_width_of_their_plain_models(method, policy):
-    models = CandidateModels.lengthscales(rbf(1.0), [0.8, 2.5], LAMBDA).with_nugget(NUGGET)
-    judged = method == "he_gp_ucb"
-    # Nothing is refuted with so much noise.
-    options = {"noise_std": 9.0, "width": widths.SelfNormalized(B, SIGMA, DELTA)} if judged else {}
-    played = play(make(method, finite(), policy, models=models, **options), policy, None, 40, 43)
-    width, twins = self_normalized(B, DELTA / 2 if judged else DELTA), 0
-    for _, session, question in questions(played):
-        if question is None:
-            continue
-        same = (question.points.unsqueeze(1) == question.points.unsqueeze(0)).all(dim=-1)
-        several = question.models([(rbf(v), LAMBDA, None) for v in (0.8, 2.5)])
-        for m in several[:2]:
-            K = m.K + NUGGET**2 * same
-            several.append(Twin(K, m.prior, LAMBDA, m.position + 2, m))
-        u, allowed = question.trial.info["model"], list(range(4))
-        if not judged:
-            evidence = log_evidence(several, session)
-            allowed = (evidence >= evidence.max() - math.log(4 / DELTA)).nonzero().flatten()
-        bounds = upper_bounds(several, session, width)
-        assert u in allowed
-        assert question.shortfall(bounds[allowed], bounds[u]) <= 1e-7
-        expected = predictions(session, several[u], question.own, width)
-        check_record(question.trial.info, expected, judged=judged, digits=6)
-        twins += u > 1
-    assert twins > 2
+@pytest.mark.parametrize("policy", ["hallucinate", "timeout"])
+@pytest.mark.parametrize(("method", "judge"), [("credible_ucb", Credible), ("he_gp_ucb", ByErrors)])
+def test_models_with_a_nugget_play_among_their_twins(method, judge, policy):
+    strategy = make(method, finite(), policy, "nugget", width=0.8)
+    played = play(strategy, policy, None, 40, seed=43)
+    check(played, MODELS["nugget"], lambda *_: 0.8, judge())
+    assert sum(trial.info["model"] > 1 for trial in strategy.history.trials) > 2
 
 
 def bayes_finite(model, t, gain):

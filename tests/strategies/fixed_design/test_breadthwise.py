@@ -21,7 +21,7 @@ from tests.strategies.fixed_design.breadthwise_sessions import (
     play_promptly,
     replay,
 )
-from tests.strategies.fixed_design.sessions import observe, play, points, refusal
+from tests.strategies.fixed_design.sessions import play, points, refusal
 from tests.strategies.sessions import Stepwise
 
 SMOOTH = Case("matern52", (0.9,), LINE)
@@ -167,26 +167,6 @@ def test_a_level_that_would_get_too_large_is_put_off():
         for id in lists.pending:
             lists.tell(id, strategy.history.values[id])
     assert [trial.info for trial in lists.history.trials] == [trial.info for trial in trials]
-
-
-def test_a_level_waits_for_its_own_results():
-    strategy, problem = SMOOTH.make(), SMOOTH.problem()
-
-    def refused(num):
-        wait = refusal(strategy, num)
-        return wait.ids, wait.available
-
-    # Of the levels of the prior everything is known at once; level 1 has two cells.
-    strategy.ask(2)
-    for told in range(2):
-        assert refused(None) == refused(3) == (list(range(told, 2)), 0)
-        observe(strategy, problem, [told])
-    assert refused(5) == ([], 4)
-    assert len(strategy.levels) == 2  # nothing was refined by asking
-    assert [trial.info["level"] for trial in strategy.ask(4)] == [2] * 4
-    # Given up, the cell is open again.
-    strategy.abandon(4)
-    assert strategy.ask().x.tolist() == strategy.history.trials[4].x.tolist()
 
 
 def test_large_kernels_and_small_bounds_are_warned_of():

@@ -188,26 +188,6 @@ def test_an_allowance_that_learns():
         assert len(round.points) == min(q + int(u), horizon - a)
 
 
-@pytest.mark.parametrize("method", ["phased_uncertainty_sampling", "bpe"])
-def test_a_round_is_asked_to_its_border_and_then_waits(method):
-    strategy = make(method, finite(), 34)
-    first, second = (strategy.round_lengths.design_length(r) for r in (1, 2))
-
-    def refused(num):
-        wait = sessions.refusal(strategy, num)
-        return wait.ids, wait.available
-
-    assert refused(first + 1) == ([], first)
-    strategy.ask(first)
-    assert refused(None) == refused(5) == (list(range(first)), 0)
-    for id in range(first):
-        assert refused(None) == (list(range(id, first)), 0)
-        strategy.abandon(id) if id == first - 2 else strategy.tell(id, 0.1)
-    strategy.ask()
-    assert refused(second) == ([first], second - 1)
-    assert len(strategy.ask(second - 1)) == second - 1
-
-
 def test_a_round_beyond_the_horizon_is_warned_of():
     with pytest.warns(HorizonWarning, match="first round of 104"):
         strategy = make("bpe_delay", finite(), 10, delay=100)
