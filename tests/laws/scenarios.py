@@ -141,7 +141,7 @@ class Scenario:
         return offer
 
 
-def value_of(x: Tensor, context: Tensor | None) -> float:
+def value_of(x: Tensor, context: Tensor | None = None) -> float:
     """What is observed at an action, but for noise: between -1.9 and 1.5."""
     z = 0.0 if context is None else float(context.sum())
     last = float(x[-1]) if len(x) > 1 else -2.2

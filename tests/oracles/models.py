@@ -14,7 +14,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.strategies import Abandoned, Asked, Event, Told
-from tests.strategies.sessions import MINIMUM, POLICIES
+from tests.laws.scenarios import MINIMUM, POLICIES
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from tests.strategies.sessions import (
     make,
     plain,
     play,
-    script,
     snapshot,
 )
 
@@ -86,7 +85,7 @@ def test_a_function_in_place_of_a_width_is_refused_with_the_cure(name, call):
 def test_a_replay_that_grows_all_buffers_gives_the_same_state_and_the_same_question(policy):
     options = {"initial": data(finite(), 5), "num_initial": 3}
     played, replayed = (make(finite(), policy, **options) for _ in range(2))
-    play(played, script(170, seed=11))
+    play(played, policy, length=190, seed=11)
     assert len(played.history.trials) > 70
     assert bool(played.report()["told_too_late"]) == (policy == "timeout")
     replayed.replay(played.events)

@@ -20,8 +20,18 @@ from tests.helpers import devices, matern, pairwise, rbf, steps_on, tolerance
 from tests.oracles.posterior import dense_posterior, self_normalized_width
 from tests.strategies.adaptive.joint_kernels import half_sum, product, scaled, task_kernel
 from tests.strategies.adaptive.judged import check
-from tests.strategies.adaptive.sessions import SETTINGS, data, f, grid, play
-from tests.strategies.sessions import LAMBDA, POLICIES, both_domains, box, finite
+from tests.strategies.sessions import (
+    LAMBDA,
+    POLICIES,
+    SETTINGS,
+    both_domains,
+    box,
+    data,
+    f,
+    finite,
+    grid,
+    play,
+)
 
 B, SIGMA, DELTA, EPS = 1.5, 0.1, 0.1, 0.05
 NUMBERS = {"noise_variance": LAMBDA, "rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
@@ -91,7 +101,7 @@ def replay(method, domain, setting, policy, length, seed, fine=None, **more):
 @pytest.mark.parametrize(("method", "setting", "policy"), list(_cases()))
 def test_every_pick_on_a_set_is_a_maximiser(method, setting, policy):
     seed = zlib.crc32(f"{method} {setting} {policy}".encode()) % 1000
-    more = {"initial": data(setting, finite(), 4), "num_initial": 2} if seed % 2 else {}
+    more = {"initial": data(finite(), 4, setting), "num_initial": 2} if seed % 2 else {}
     strategy = replay(method, finite(), setting, policy, 45, seed, **more)
     assert bool(strategy.report()["told_too_late"]) == (policy == "timeout")
 
@@ -106,12 +116,12 @@ def test_every_pick_on_a_set_is_a_maximiser(method, setting, policy):
     ],
 )
 def test_no_point_of_a_fine_grid_beats_a_pick_on_a_box(method, setting, policy):
-    replay(method, box(), setting, policy, 20, 21, grid(21), initial=data(setting, box(), 3))
+    replay(method, box(), setting, policy, 20, 21, grid(21), initial=data(box(), 3, setting))
 
 
 @both_domains
 def test_data_in_the_model_is_initial_data_and_stays_as_it_is(domain):
-    X, Y = data("alone", domain(), 5)
+    X, Y = data(domain(), 5)
     model = KernelGP(KERNELS["alone"], LAMBDA)
     model.add(X, Y)
     width = widths.Enlarged(widths.SelfNormalized(B, SIGMA, DELTA), EPS)
@@ -129,7 +139,7 @@ def test_data_in_the_model_is_initial_data_and_stays_as_it_is(domain):
 
 
 def test_rows_that_need_jitter_are_counted():
-    X, Y = data("alone", finite(), 1)
+    X, Y = data(finite(), 1)
     model = KernelGP(KERNELS["alone"], 1e-16)
     strategy = OptimisticStrategy(finite(), model, 1.0, initial=(X.repeat(3, 1), Y.repeat(3)))
     assert strategy.report()["jittered_rows"] == 2
@@ -157,7 +167,7 @@ def test_plateaus_of_a_set_go_to_the_first_candidate_and_of_a_box_by_the_seed():
 )
 def test_trials_follow_dtype_and_device_of_the_domain(domain, policy, dtype, device):
     points = domain(device=device).to(dtype=dtype)
-    initial = data("alone", points, 3)
+    initial = data(points, 3)
     strategy = make("gp_ucb", points, "alone", policy, initial=initial, num_initial=2)
     play(strategy, policy, length=steps_on(device, 12), seed=71)
     best, mean = strategy.best()
@@ -181,7 +191,7 @@ def test_points_where_the_bound_is_no_number_are_not_asked():
 
 @pytest.mark.filterwarnings("ignore:Data .* is not:botorch.exceptions.warnings.InputDataWarning")
 def test_a_frozen_botorch_model_with_transforms_is_optimised_on_a_box():
-    X, Y = data("alone", box(), 12)
+    X, Y = data(box(), 12)
     transforms = {
         "outcome_transform": Standardize(1),
         "input_transform": Normalize(2, bounds=box().bounds),

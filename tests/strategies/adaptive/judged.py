@@ -23,7 +23,8 @@ from tests.oracles.models import (
     upper_bounds,
     xi,
 )
-from tests.strategies.adaptive.sessions import (
+from tests.strategies.sessions import (
+    POLICIES,
     Described,
     Initial,
     Played,
@@ -32,7 +33,6 @@ from tests.strategies.adaptive.sessions import (
     known,
     questions,
 )
-from tests.strategies.sessions import POLICIES
 
 # Rounding of a posterior with condition number 1e4 leaves about nine digits.
 CLOSE = 1e-7

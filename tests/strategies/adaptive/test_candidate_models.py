@@ -25,8 +25,18 @@ from tests.strategies.adaptive.judged import (
     Nearest,
     check,
 )
-from tests.strategies.adaptive.sessions import data, f, grid, play, setting_of
-from tests.strategies.sessions import LAMBDA, POLICIES, Stepwise, box, finite
+from tests.strategies.sessions import (
+    LAMBDA,
+    POLICIES,
+    Stepwise,
+    box,
+    data,
+    f,
+    finite,
+    grid,
+    play,
+    setting_of,
+)
 
 # The observations of `f` lie between -1.9 and 0.1: far from what such a B allows, so that models
 # are rejected. Nothing here asks for widths that hold.
@@ -148,7 +158,7 @@ def test_baselines_play_by_the_evidence(policy, name, own):
     """mle_ucb the likeliest model, expected_ucb an average, credible_ucb all that are likely."""
     strategy = session("mle_ucb", Likeliest(), policy, name)
     assert len({t.info["model"] for t in strategy.history.trials}) > 1
-    initial = data(name, finite(), 3)
+    initial = data(finite(), 3, name)
     session("expected_ucb", Average(), policy, name, initial=initial, num_initial=2)
     delta = own.get("delta", DELTA)
     judge, width = Credible(delta=delta, c=own.get("credibility")), self_normalized(B, delta)
@@ -250,7 +260,7 @@ def test_every_pick_and_every_rejection_is_that_of_the_definition(policy, name, 
 
 
 def test_initial_data_and_initial_points_count_as_steps_and_test_nobody():
-    initial = data("alone", finite(), 7)
+    initial = data(finite(), 7)
     judge = eliminate(finite(), "timeout", "high means", initial=initial, num_initial=4)
     assert min(judge.rejected.values()) > 7 + 1
 
@@ -299,7 +309,7 @@ def test_the_last_model_stays_with_one_warning(num_models):
     ],
 )
 def test_a_gp_ucb_shrinks_the_lengthscale_and_raises_the_bound(policy, longest, exponent, more):
-    more, initial = more | {"lengthscale_0": longest}, data("alone", finite(), 1)
+    more, initial = more | {"lengthscale_0": longest}, data(finite(), 1)
     if exponent is not None:
         more["growth"] = lambda t: t**exponent
     longest, exponent = longest or 6.0, exponent or 0.9  # the largest lengthscale, and 0.9
@@ -369,7 +379,7 @@ def test_without_a_bound_lb_gp_ucb_standardises_what_the_models_see(stretch):
 @pytest.mark.parametrize("method", ["he_gp_ucb", "credible_ucb", "expected_ucb"])
 def test_of_a_growing_set_those_that_have_joined_count(method):
     models, present = growing()
-    initial = data("alone", finite(), 3)
+    initial = data(finite(), 3)
     strategy = make(method, finite(), "timeout", models=models, initial=initial)
     judge = {"he_gp_ucb": ByErrors(), "credible_ucb": Credible(), "expected_ucb": Average()}[method]
     delta = DELTA / 2 if method == "he_gp_ucb" else DELTA
@@ -406,7 +416,7 @@ def test_a_growth_that_fails_leaves_the_study_as_it_was():
     ],
 )
 def test_no_point_of_a_fine_grid_and_no_model_beats_a_pick_on_a_box(method, policy, name):
-    initial = data(name, box(), 3)
+    initial = data(box(), 3, name)
     models, described = (
         growing() if name == "growing" else (candidate_models(name), MODELS.get(name))
     )

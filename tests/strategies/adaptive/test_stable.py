@@ -15,7 +15,6 @@ from tests.laws.shared_sessions import quietly
 from tests.oracles.models import RunningTests, check_record, predictions, upper_bounds
 from tests.strategies.adaptive.joint_kernels import level
 from tests.strategies.adaptive.judged import log_evidence
-from tests.strategies.adaptive.sessions import candidates, data, f, known, play, questions
 from tests.strategies.adaptive.test_candidate_models import (
     DELTA,
     MODELS,
@@ -25,7 +24,20 @@ from tests.strategies.adaptive.test_candidate_models import (
     candidate_models,
     self_normalized,
 )
-from tests.strategies.sessions import LAMBDA, POLICIES, both_domains, box, finite, kernel
+from tests.strategies.sessions import (
+    LAMBDA,
+    POLICIES,
+    both_domains,
+    box,
+    candidates,
+    data,
+    f,
+    finite,
+    kernel,
+    known,
+    play,
+    questions,
+)
 
 pytestmark = quietly
 RADIUS = 0.6
@@ -132,7 +144,7 @@ def check_best(played, name, near, alive, initial):
 def test_every_decision_and_every_rejection_is_that_of_the_definition(policy, name, more):
     initial = None
     if policy in ("timeout", "ignore"):
-        initial = data("alone", finite(), 5)
+        initial = data(finite(), 5)
         more = more | {"initial": initial, "num_initial": 2}
     strategy = make(finite(), policy, name, **more)
     with warnings.catch_warnings(record=True):
@@ -170,7 +182,7 @@ def test_both_sides_reject():
 @both_domains
 def test_one_model_without_a_radius_is_gp_ucb(domain):
     numbers = {"noise_variance": LAMBDA, "rkhs_bound": B, "noise_std": SIGMA, "seed": 5}
-    numbers |= {"initial": data("alone", domain(), 3), **POLICIES["inflate"]}
+    numbers |= {"initial": data(domain(), 3), **POLICIES["inflate"]}
     stable = algorithms.stable_opt(domain(), kernel(), radius=0.0, **numbers)
     plain = algorithms.gp_ucb(domain(), kernel(), **numbers)
     for strategy in (stable, plain):
@@ -198,7 +210,7 @@ def ball(x, radius, norm, count):
 def test_picks_on_a_box_are_at_least_as_good_as_a_fine_search(norm):
     models = CandidateModels([rbf(0.8), rbf(0.4)], [0.02, 0.05], [None, level(-0.4)])
     strategy = algorithms.he_stable_opt(
-        box(), models, radius=0.3, norm=norm, initial=data("alone", box(), 5), **NUMBERS
+        box(), models, radius=0.3, norm=norm, initial=data(box(), 5), **NUMBERS
     )
     strategy.ask()
     dense = strategy.clone()
