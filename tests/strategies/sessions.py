@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 import torch
-from gpytorch.kernels import Kernel, RBFKernel
+from gpytorch.kernels import Kernel, PeriodicKernel, RBFKernel, ScaleKernel
+from gpytorch.means import ConstantMean
 from torch import Tensor
 
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
+from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, Event, OptimisticStrategy, Strategy, Trial
 from botorch_ext.testing.sessions import drawn_actions
@@ -45,6 +47,48 @@ def finite(**kind: Any) -> FiniteSet:
     x = torch.linspace(2.0, 5.0, 9, dtype=torch.float64)
     y = torch.linspace(-3.0, -1.5, 6, dtype=torch.float64)
     return FiniteSet(torch.cartesian_prod(x, y), **kind)
+
+
+# Of four tasks: the first two nearly the same, the third their opposite, the fourth of its own and
+# of less variance; of rank 3.
+_FACTOR = torch.tensor(
+    [[1.0, 0.0, 0.0], [0.9, 0.435889894354067, 0.0], [-0.8, 0.6, 0.0], [0.0, 0.0, 0.7]]
+).double()
+
+
+# Kernels of actions and contexts: two columns of the action, then those of the context.
+
+
+def product(of_actions: Kernel, of_contexts: Kernel) -> Kernel:
+    return ActionContextKernel(of_actions, of_contexts, 2)
+
+
+def half_sum(of_actions: Kernel, of_contexts: Kernel) -> Kernel:
+    return ActionContextKernel(of_actions, of_contexts, 2, combination="sum")
+
+
+def task_kernel() -> TaskKernel:
+    return TaskKernel(_FACTOR @ _FACTOR.T)
+
+
+def periodic(period: float, lengthscale: float = 1.5) -> PeriodicKernel:
+    kernel = PeriodicKernel().double()
+    kernel.period_length = torch.tensor(period, dtype=torch.float64)
+    kernel.lengthscale = torch.tensor(lengthscale, dtype=torch.float64)
+    return kernel
+
+
+def scaled(kernel: Kernel, outputscale: float) -> ScaleKernel:
+    outer = ScaleKernel(kernel).double()
+    outer.outputscale = torch.tensor(outputscale, dtype=torch.float64)
+    return outer
+
+
+def level(value: float) -> ConstantMean:
+    """A prior mean that is the same everywhere."""
+    mean = ConstantMean().double()
+    mean.initialize(constant=value)
+    return mean
 
 
 class Stepwise(Width):

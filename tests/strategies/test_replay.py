@@ -18,7 +18,6 @@ from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import KernelBoundWarning
 from tests.helpers import devices, matern, pairwise, rbf, steps_on, tolerance
 from tests.oracles.posterior import dense_posterior, self_normalized_width
-from tests.strategies.adaptive.joint_kernels import half_sum, product, scaled, task_kernel
 from tests.strategies.adaptive.judged import check
 from tests.strategies.sessions import (
     LAMBDA,
@@ -30,7 +29,11 @@ from tests.strategies.sessions import (
     f,
     finite,
     grid,
+    half_sum,
     play,
+    product,
+    scaled,
+    task_kernel,
 )
 
 B, SIGMA, DELTA, EPS = 1.5, 0.1, 0.1, 0.05

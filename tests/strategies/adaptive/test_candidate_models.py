@@ -15,7 +15,7 @@ from tests.helpers import matern, rbf
 from tests.laws.shared_sessions import quietly
 from tests.oracles.models import Candidate
 from tests.oracles.posterior import self_normalized_width
-from tests.strategies.adaptive import joint_kernels as joint
+from tests.strategies import sessions as joint
 from tests.strategies.adaptive.judged import (
     Average,
     ByErrors,

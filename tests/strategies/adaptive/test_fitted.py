@@ -10,8 +10,7 @@ import botorch_ext as bx
 from botorch_ext.strategies import Abandoned, Asked, Told, Trial
 from tests.helpers import matern
 from tests.oracles.posterior import dense_posterior
-from tests.strategies.adaptive.joint_kernels import scaled
-from tests.strategies.sessions import MINIMUM, POLICIES, Setting, play
+from tests.strategies.sessions import MINIMUM, POLICIES, Setting, play, scaled
 
 BOX = bx.Box([[2.0, -7.0], [5.0, -6.2]])
 SIDES = BOX.upper - BOX.lower

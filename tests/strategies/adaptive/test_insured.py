@@ -12,7 +12,7 @@ from botorch_ext.strategies.adaptive.ledger import Terms
 from tests.helpers import rbf
 from tests.oracles.insured import Insured
 from tests.oracles.models import Candidate
-from tests.strategies.adaptive.joint_kernels import scaled
+from tests.strategies.sessions import scaled
 
 pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
 B, SIGMA, DELTA = 1.0, 0.05, 0.1

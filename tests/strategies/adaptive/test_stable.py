@@ -13,7 +13,6 @@ from botorch_ext.strategies import Told
 from tests.helpers import rbf
 from tests.laws.shared_sessions import quietly
 from tests.oracles.models import RunningTests, check_record, predictions, upper_bounds
-from tests.strategies.adaptive.joint_kernels import level
 from tests.strategies.adaptive.judged import log_evidence
 from tests.strategies.adaptive.test_candidate_models import (
     DELTA,
@@ -35,6 +34,7 @@ from tests.strategies.sessions import (
     finite,
     kernel,
     known,
+    level,
     play,
     questions,
 )

@@ -4,8 +4,6 @@ import warnings
 
 import pytest
 import torch
-from gpytorch.kernels import ScaleKernel
-from gpytorch.means import ConstantMean
 
 from botorch_ext import Box, CandidateModels, FiniteSet, KernelGP, algorithms, exceptions
 from botorch_ext.domains.contexts import ContextSpace
@@ -29,7 +27,9 @@ from tests.strategies.sessions import (
     box,
     f,
     finite,
+    level,
     make,
+    scaled,
     script,
     slow_on_a_box,
 )
@@ -48,9 +48,8 @@ class InTurn(MasterStrategy):
 
 def of_lengthscales():
     """HE-GP-UCB whose models are rejected by large observations."""
-    mean = ConstantMean().double()
-    mean.initialize(constant=0.7)
-    models = CandidateModels.lengthscales(rbf(1.0), [0.3, 0.8, 2.5, 6.0], LAMBDA, means=mean)
+    scales = [0.3, 0.8, 2.5, 6.0]
+    models = CandidateModels.lengthscales(rbf(1.0), scales, LAMBDA, means=level(0.7))
     return algorithms.he_gp_ucb(finite(), models, rkhs_bound=0.25, noise_std=0.03, delta=0.1)
 
 
@@ -171,8 +170,7 @@ def test_warnings_of_a_base_come_after_the_event():
     assert [each.category for each in caught] == [exceptions.AllModelsRejectedWarning]
     (message,) = master.report()["warnings"]
     assert message.startswith("base 0: base 0: every model is rejected")
-    large = ScaleKernel(rbf(0.9, 0.5, 0.8)).double()
-    large.outputscale = torch.tensor(1.5, dtype=torch.float64)
+    large = scaled(rbf(0.9, 0.5, 0.8), 1.5)
     base = contextual(finite(), large, context_domain=ContextSpace())
     master = InTurn([RandomSearch(finite()), base], length=1)
     master.ask(context=[0.3])
