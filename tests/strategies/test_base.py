@@ -21,18 +21,10 @@ from tests.strategies.sessions import (
     kernel,
     make,
     plain,
-    play,
     snapshot,
 )
 
 pytestmark = quietly
-
-
-def test_a_list_of_one_is_a_list_and_a_value_may_be_a_tensor():
-    strategy = make(finite())
-    (trial,) = strategy.ask(1)
-    strategy.tell(trial.id, torch.tensor(-0.25, dtype=torch.float64))
-    assert strategy.history.values == {0: -0.25}
 
 
 def test_a_list_is_asked_as_a_whole_or_not_at_all():
@@ -79,19 +71,6 @@ def test_given_data_is_copied(domain):
 def test_a_function_in_place_of_a_width_is_refused_with_the_cure(name, call):
     with pytest.raises(ValueError, match=rf"^{name} must .*botorch_ext\.widths\.Width"):
         call(lambda t, model: 2.0)
-
-
-@pytest.mark.parametrize("policy", ["inflate", "timeout"])
-def test_a_replay_that_grows_all_buffers_gives_the_same_state_and_the_same_question(policy):
-    options = {"initial": data(finite(), 5), "num_initial": 3}
-    played, replayed = (make(finite(), policy, **options) for _ in range(2))
-    play(played, policy, length=190, seed=11)
-    assert len(played.history.trials) > 70
-    assert bool(played.report()["told_too_late"]) == (policy == "timeout")
-    replayed.replay(played.events)
-    for _ in range(2):
-        assert snapshot(replayed) == snapshot(played)
-        assert plain(Asked(replayed.ask())) == plain(Asked(played.ask()))
 
 
 @both_domains

@@ -16,7 +16,7 @@ from torch.testing import assert_close
 from botorch_ext import Box, FiniteSet, KernelGP, OptimisticStrategy, algorithms, widths
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import KernelBoundWarning
-from tests.helpers import devices, matern, pairwise, rbf, steps_on, tolerance
+from tests.helpers import matern, rbf, tolerance
 from tests.oracles.posterior import dense_posterior, self_normalized_width
 from tests.strategies.adaptive.judged import check
 from tests.strategies.sessions import (
@@ -162,22 +162,14 @@ def test_plateaus_of_a_set_go_to_the_first_candidate_and_of_a_box_by_the_seed():
     assert firsts[0] == firsts[1] and len(set(firsts)) == 3
 
 
-@pairwise(
-    domain=[finite, box],
-    policy=["inflate", "timeout"],
-    dtype=[torch.float64, torch.float32],
-    device=devices(),
-)
-def test_trials_follow_dtype_and_device_of_the_domain(domain, policy, dtype, device):
-    points = domain(device=device).to(dtype=dtype)
-    initial = data(points, 3)
-    strategy = make("gp_ucb", points, "alone", policy, initial=initial, num_initial=2)
-    play(strategy, policy, length=steps_on(device, 12), seed=71)
-    best, mean = strategy.best()
-    for x in (best, *(trial.x for trial in strategy.history.trials)):
-        assert (x.dtype, x.device) == (points.dtype, points.device)
-        assert bool(points.contains(x))
-    assert type(mean) is float
+@both_domains
+def test_trials_follow_the_dtype_of_the_domain(domain):
+    points = domain(dtype=torch.float32)
+    strategy = make("gp_ucb", points, "alone", "inflate", initial=data(points, 3), num_initial=2)
+    play(strategy, "inflate", length=12, seed=71)
+    for x in (strategy.best()[0], *(trial.x for trial in strategy.history.trials)):
+        assert x.dtype == torch.float32 and bool(points.contains(x))
+    assert type(strategy.best()[1]) is float
 
 
 def test_points_where_the_bound_is_no_number_are_not_asked():

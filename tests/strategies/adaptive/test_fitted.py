@@ -133,15 +133,6 @@ def test_fits_follow_the_number_of_told_data_alone(domain):
     assert strategy.report()["fit"]["num_data"] == 5
 
 
-def test_every_says_how_many_data_make_a_fit_due():
-    X = GRID.sample(3, seed=8)
-    initial = X, torch.tensor([f(x) for x in X]).double()
-    strategy = make(GRID, fitted=bx.Fitted(every=4), num_initial=0, initial=initial)
-    tell_some(strategy, 12)
-    # With 3 data, then where 2 + 4, 2 + 8 and 2 + 12 are reached.
-    assert asked_by_a_fit(strategy) == [0, 3, 7, 11]
-
-
 def test_recorded_numbers_are_those_that_replay_plays_by():
     """Not those that a fit would find now."""
     strategy = make(BOX)
