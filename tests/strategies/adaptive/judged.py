@@ -19,6 +19,7 @@ from tests.oracles.models import (
     Session,
     WidthFormula,
     check_record,
+    moments,
     predictions,
     upper_bounds,
     xi,
@@ -130,9 +131,8 @@ class ByErrors(Everyone):
         self.rejected = self.test.rejected_at
 
     def learn(self, id, value, info, t):
-        told, self.test.num_models = info["told"], self.num_models
-        half_width = told["width"] * told["std"] + told["offset"]
-        self.test.tell(t, id, info["model"], value - told["mean"], half_width)
+        self.test.num_models = self.num_models
+        self.test.tell(t, Told(id, value), info)
 
 
 @dataclass
@@ -219,7 +219,7 @@ def check(
             judge.num_models = len(present(before + event.trial.id + 2))
         if isinstance(event, Told):
             info, t = session.info[event.id], session.told.t
-            if "model" in info and _told_in_time(session, event, played.policy):
+            if "model" in info and session.is_in_time(event.id):
                 plays.append((t, event.id, info["model"]))
                 judge.learn(event.id, event.value, info, t)
         if not callable(described) or isinstance(event, Told | Abandoned):
@@ -232,17 +232,12 @@ def check(
     return judge
 
 
-def _told_in_time(session: Session, event: Told, policy: str) -> bool:
-    timeout = POLICIES[policy].get("timeout", math.inf)
-    return len(session.rows) <= event.id + timeout + 1
-
-
 def _check_standing(
     played: Played, present: Any, width: WidthFormula, judge: Any, offset: Any, initial: Initial
 ) -> None:
     """The report, the bands and the best point after all events."""
     strategy, (session, rows) = played.strategy, known(played, initial)
-    believed, told, domain = session.believed, session.told, strategy.domain
+    believed, domain = session.believed, strategy.domain
     report, described, X = strategy.report(), present(len(rows) + 1), domain.sample(4, 1)
     context = None if played.setting.draw is None else rows[-1, domain.dim :]
     fresh = range(len(rows), len(rows) + len(X))
@@ -251,12 +246,8 @@ def _check_standing(
     alive = [models[u] for u in judge.alive]
     evidence = log_evidence(alive, session)
     gains = [model.gain(believed.seen) for model in alive]
-    widths = [width(m, believed.t, gain) for m, gain in zip(alive, gains, strict=True)]
-    if POLICIES[played.policy].get("inflate"):
-        told_gains = [model.gain(told.seen) for model in alive]
-        widths = [
-            w * math.exp(gain - own) for w, gain, own in zip(widths, gains, told_gains, strict=True)
-        ]
+    found = [moments(session, model, believed, width, offset) for model in alive]
+    widths = [own["width"] for own in found]
     likeliest = int(evidence.argmax())
     assert report["t"] == believed.t
     assert report["current_width"] == pytest.approx(widths[likeliest], rel=1e-7)
@@ -276,12 +267,10 @@ def _check_standing(
         else:
             assert numbers == pytest.approx(next(own), rel=1e-6, abs=1e-6)
 
-    means = torch.stack([m.mean(believed.rows, believed.y) for m in alive])
-    half_widths = torch.stack(
-        [w * m.std(believed.seen) + offset(believed.t) for m, w in zip(alive, widths, strict=True)]
-    )
-    found = strategy.bands(X, context)
-    for mine, expected in zip(found, (means, half_widths), strict=True):
+    means = torch.stack([own["mean"] for own in found])
+    half_widths = torch.stack([own["width"] * own["std"] + own["offset"] for own in found])
+    bands = strategy.bands(X, context)
+    for mine, expected in zip(bands, (means, half_widths), strict=True):
         assert_close(mine, expected[:, fresh.start : fresh.stop], rtol=1e-6, atol=1e-6)
 
     before = 0 if initial is None else len(initial[0])

@@ -93,15 +93,11 @@ def check(played, name, radii, norm="l2", eps=0.0, initial=None):
             for record in (info, info["pessimistic"]):
                 expected = predictions(session, models[record["model"]], first, width)
                 check_record(record, expected, digits=6)
-        if isinstance(event, Told) and session.told.t and "model" in session.info[event.id]:
-            info, t = session.info[event.id], session.told.t
-            timeout = POLICIES[played.policy].get("timeout", math.inf)
-            if len(session.rows) <= event.id + timeout + 1:
-                for side, record in (("optimistic", info), ("pessimistic", info["pessimistic"])):
-                    told = record["told"]
-                    half_width = told["width"] * told["std"] + told["offset"]
-                    error = event.value - told["mean"]
-                    tests.tell(t, event.id, record["model"], error, half_width, side)
+        if isinstance(event, Told) and session.is_in_time(event.id):
+            info = session.info[event.id]
+            for side, record in (("optimistic", info), ("pessimistic", info.get("pessimistic"))):
+                if "model" in info:
+                    tests.tell(session.told.t, event, record, side)
         assert played.alive[place] == tests.alive
     tests.check(strategy.tests)
     check_best(played, name, near, tests.alive, initial)
