@@ -16,8 +16,7 @@ from botorch_ext.predictions.quantiles import mixture_quantiles
 from botorch_ext.testing.states import state
 from tests.helpers import rbf, tolerance
 from tests.laws.registry import entry_of
-from tests.laws.scenarios import value_of
-from tests.laws.shared_sessions import quietly
+from tests.laws.scenarios import quietly, value_of
 from tests.oracles.posterior import dense_posterior
 from tests.predictions.particles import BOX, dense_parts, height, played, standardised
 

@@ -21,7 +21,7 @@ from botorch_ext import (
 from botorch_ext.problems import RKHSFunction
 from botorch_ext.strategies import Strategy
 from tests.helpers import matern, rbf
-from tests.laws.shared_sessions import quietly
+from tests.laws.scenarios import quietly
 from tests.oracles.breadthwise import Oracle
 from tests.properties.instances import DELTA, MOST_VIOLATIONS, NORM, RUNS, problem_of
 

@@ -11,18 +11,9 @@ from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Asked, OptimisticStrategy
 from botorch_ext.testing.interrupting import lines_of
 from tests.helpers import rbf
-from tests.laws.shared_sessions import quietly
-from tests.strategies.sessions import (
-    LAMBDA,
-    both_domains,
-    box,
-    data,
-    finite,
-    kernel,
-    make,
-    plain,
-    snapshot,
-)
+from tests.laws.scenarios import quietly
+from tests.strategies import sessions
+from tests.strategies.sessions import both_domains, box, data, finite, make
 
 pytestmark = quietly
 
@@ -46,8 +37,8 @@ def test_given_data_is_copied(domain):
     kept, changed = make(domain(), initial=(X.clone(), Y.clone())), make(domain(), initial=(X, Y))
     X.fill_(3.0)
     Y.fill_(7.0)
-    assert plain(Asked(kept.ask())) == plain(Asked(changed.ask()))
-    assert snapshot(kept) == snapshot(changed)
+    assert sessions.plain(Asked(kept.ask())) == sessions.plain(Asked(changed.ask()))
+    assert sessions.snapshot(kept) == sessions.snapshot(changed)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +54,7 @@ def test_given_data_is_copied(domain):
         (
             "free_width",
             lambda f: bx.algorithms.certified_bucb(
-                box(), kernel(), horizon=30, width=2.0, noise_variance=0.1, free_width=f
+                box(), sessions.kernel(), horizon=30, width=2.0, noise_variance=0.1, free_width=f
             ),
         ),
     ],
@@ -75,7 +66,7 @@ def test_a_function_in_place_of_a_width_is_refused_with_the_cure(name, call):
 
 @both_domains
 def test_data_in_the_model_is_never_best(domain):
-    model = KernelGP(kernel(), LAMBDA)
+    model = KernelGP(sessions.kernel(), sessions.LAMBDA)
     X, Y = data(domain(), 4)
     model.add(X + 10.0, Y + 5.0)  # nor need it lie in the domain
     strategy = OptimisticStrategy(domain(), model, 2.0)
@@ -111,7 +102,8 @@ def test_more_initial_points_than_members_start_over():
 
 def test_a_warning_made_an_error_leaves_a_replay_undone():
     strategy, fresh = (
-        OptimisticStrategy(finite(), KernelGP(kernel(), LAMBDA), 2.0) for _ in range(2)
+        OptimisticStrategy(finite(), KernelGP(sessions.kernel(), sessions.LAMBDA), 2.0)
+        for _ in range(2)
     )
     for _ in range(8):
         strategy.tell(strategy.ask().id, 100.0)

@@ -18,32 +18,18 @@ from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import KernelBoundWarning
 from tests.helpers import matern, rbf, tolerance
 from tests.oracles.posterior import dense_posterior, self_normalized_width
+from tests.strategies import sessions
 from tests.strategies.adaptive.judged import check
-from tests.strategies.sessions import (
-    LAMBDA,
-    POLICIES,
-    SETTINGS,
-    both_domains,
-    box,
-    data,
-    f,
-    finite,
-    grid,
-    half_sum,
-    play,
-    product,
-    scaled,
-    task_kernel,
-)
+from tests.strategies.sessions import LAMBDA, POLICIES, box, data, f, finite, grid, play
 
 B, SIGMA, DELTA, EPS = 1.5, 0.1, 0.1, 0.05
 NUMBERS = {"noise_variance": LAMBDA, "rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
 KERNELS = {
     "alone": rbf(0.9, 0.5),
     "actions": rbf(0.9, 0.5),
-    "tasks": product(rbf(0.9, 0.5), task_kernel()),
-    "reals": product(rbf(0.9, 0.5), matern(0.8, 1.5, nu=1.5)),
-    "sums": half_sum(matern(0.8, nu=1.5), rbf(0.8, 1.5)),
+    "tasks": sessions.product(rbf(0.9, 0.5), sessions.task_kernel()),
+    "reals": sessions.product(rbf(0.9, 0.5), matern(0.8, 1.5, nu=1.5)),
+    "sums": sessions.half_sum(matern(0.8, nu=1.5), rbf(0.8, 1.5)),
 }
 
 
@@ -73,7 +59,7 @@ METHODS = {
 
 def make(method, domain, setting, policy, **more):
     kernel, options = KERNELS[setting], {"seed": 5, **NUMBERS, **METHODS[method][0], **more}
-    options |= {"context_domain": SETTINGS[setting].context_domain, **POLICIES[policy]}
+    options |= {"context_domain": sessions.SETTINGS[setting].context_domain, **POLICIES[policy]}
     if method == "gp_bucb":
         options.pop("pending")
     if method == "cgp_ucb":
@@ -87,15 +73,15 @@ def _cases():
     """Each policy in two settings, by the methods in turn; those of one policy by themselves."""
     plain, of_contexts = cycle(["gp_ucb", "igp_ucb", "ec_gp_ucb"]), cycle(["cgp_ucb", "igp_ucb"])
     for shift, (i, policy) in itertools.product((0, 2), enumerate(POLICIES)):
-        setting = list(SETTINGS)[(i + shift) % len(SETTINGS)]
-        yield next(of_contexts if SETTINGS[setting].draw else plain), setting, policy
+        setting = list(sessions.SETTINGS)[(i + shift) % len(sessions.SETTINGS)]
+        yield next(of_contexts if sessions.SETTINGS[setting].draw else plain), setting, policy
     yield from (("gp_bucb", "alone", "inflate"), ("gp_bucb", "tasks", "hallucinate"))
     yield from (("gp_ucb_sdf", "actions", "censor"), ("gp_ucb_sdf", "alone", "timeout"))
 
 
 def replay(method, domain, setting, policy, length, seed, fine=None, **more):
     strategy = make(method, domain, setting, policy, **more)
-    played = play(strategy, policy, SETTINGS[setting], length, seed)
+    played = play(strategy, policy, sessions.SETTINGS[setting], length, seed)
     models = [(KERNELS[setting], LAMBDA, None)]
     check(played, models, METHODS[method][1], initial=more.get("initial"), fine=fine)
     return strategy
@@ -122,7 +108,7 @@ def test_no_point_of_a_fine_grid_beats_a_pick_on_a_box(method, setting, policy):
     replay(method, box(), setting, policy, 20, 21, grid(21), initial=data(box(), 3, setting))
 
 
-@both_domains
+@sessions.both_domains
 def test_data_in_the_model_is_initial_data_and_stays_as_it_is(domain):
     X, Y = data(domain(), 5)
     model = KernelGP(KERNELS["alone"], LAMBDA)
@@ -162,7 +148,7 @@ def test_plateaus_of_a_set_go_to_the_first_candidate_and_of_a_box_by_the_seed():
     assert firsts[0] == firsts[1] and len(set(firsts)) == 3
 
 
-@both_domains
+@sessions.both_domains
 def test_trials_follow_the_dtype_of_the_domain(domain):
     points = domain(dtype=torch.float32)
     strategy = make("gp_ucb", points, "alone", "inflate", initial=data(points, 3), num_initial=2)
@@ -208,7 +194,7 @@ def test_a_frozen_botorch_model_with_transforms_is_optimised_on_a_box():
 
 
 def test_a_kernel_of_another_dimension_is_refused_where_the_size_becomes_known():
-    kernel = product(rbf(1.0, 2.0), rbf(1.0, 2.0, 3.0))
+    kernel = sessions.product(rbf(1.0, 2.0), rbf(1.0, 2.0, 3.0))
     numbers = {"noise_variance": LAMBDA, "width": 1.0}
     for space in (2, FiniteSet([[0.1, 0.2], [0.3, 0.4]])):
         with pytest.raises(ValueError, match="kernel"):
@@ -220,13 +206,13 @@ def test_a_kernel_of_another_dimension_is_refused_where_the_size_becomes_known()
     strategy.ask(context=[0.1, 5.0, 0.2])
 
 
-@both_domains
+@sessions.both_domains
 def test_a_kernel_above_1_is_warned_of_once_where_it_shows(domain):
     numbers = {"noise_variance": LAMBDA, "width": 1.0}
-    algorithms.gp_ucb(domain(), scaled(rbf(0.9), 1.0), **numbers)  # warnings are errors
-    kernel = product(rbf(0.9), scaled(matern(0.8), 1.5))
+    algorithms.gp_ucb(domain(), sessions.scaled(rbf(0.9), 1.0), **numbers)  # warnings are errors
+    kernel = sessions.product(rbf(0.9), sessions.scaled(matern(0.8), 1.5))
     with pytest.warns(KernelBoundWarning, match="got 1.5"):
-        strategy = algorithms.gp_ucb(domain(), scaled(rbf(0.9), 1.5), **numbers)
+        strategy = algorithms.gp_ucb(domain(), sessions.scaled(rbf(0.9), 1.5), **numbers)
     strategy.tell(strategy.ask().id, 0.5)  # a warning, no more
     with pytest.warns(KernelBoundWarning, match="got 1.5"):
         algorithms.gp_ucb(domain(), kernel, context_domain=Box([[0.0], [1.0]]), **numbers)

@@ -16,8 +16,7 @@ from botorch_ext.testing.states import state
 from botorch_ext.widths import SelfNormalized
 from tests.laws.registry import DELTA, METHODS, POLICIES, SIGMA, B, entry_of
 from tests.laws.registry import LAMBDA as ITS_LAMBDA
-from tests.laws.scenarios import SCENARIOS, rbf, value_of
-from tests.laws.shared_sessions import quietly
+from tests.laws.scenarios import SCENARIOS, quietly, rbf, value_of
 from tests.strategies import sessions
 
 pytestmark = quietly

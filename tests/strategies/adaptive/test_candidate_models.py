@@ -12,10 +12,10 @@ from botorch_ext import CandidateModels, algorithms, widths
 from botorch_ext.exceptions import AllModelsRejectedWarning, BotorchExtWarning, KernelBoundWarning
 from botorch_ext.kernels import NuggetKernel
 from tests.helpers import matern, rbf
-from tests.laws.shared_sessions import quietly
+from tests.laws.scenarios import quietly
 from tests.oracles.models import Candidate
 from tests.oracles.posterior import self_normalized_width
-from tests.strategies import sessions as joint
+from tests.strategies import sessions
 from tests.strategies.adaptive.judged import (
     Average,
     ByErrors,
@@ -25,18 +25,7 @@ from tests.strategies.adaptive.judged import (
     Nearest,
     check,
 )
-from tests.strategies.sessions import (
-    LAMBDA,
-    POLICIES,
-    Stepwise,
-    box,
-    data,
-    f,
-    finite,
-    grid,
-    play,
-    setting_of,
-)
+from tests.strategies.sessions import LAMBDA, box, data, f, finite, play
 
 # The observations of `f` lie between -1.9 and 0.1: far from what such a B allows, so that models
 # are rejected. Nothing here asks for widths that hold.
@@ -58,32 +47,32 @@ MIXED = [
     (rbf(0.8), 0.02, None),
     (matern(0.7, nu=1.5), 0.05, None),
     (rbf(0.4), 0.02, slope),
-    (joint.scaled(joint.periodic(1.7), 0.9), 0.01, joint.level(0.4)),
+    (sessions.scaled(sessions.periodic(1.7), 0.9), 0.01, sessions.level(0.4)),
     (rbf(2.5), 0.04, None),
 ]
 # setting: for each model its kernel, its noise variance and its prior mean
 MODELS = {
     "alone": MIXED,
     "actions": MIXED,
-    "lengthscales": [(rbf(v), LAMBDA, joint.level(0.7)) for v in SCALES],
+    "lengthscales": [(rbf(v), LAMBDA, sessions.level(0.7)) for v in SCALES],
     # Far enough above f for widths that are valid for a function drawn from the process.
-    "high means": [(rbf(0.7), LAMBDA, joint.level(v)) for v in (-0.5, 3.5, 4.5, 6.0)],
+    "high means": [(rbf(0.7), LAMBDA, sessions.level(v)) for v in (-0.5, 3.5, 4.5, 6.0)],
     "nugget": [
         *((rbf(v), LAMBDA, None) for v in (0.8, 2.5)),
         *((rbf(v) + NuggetKernel(NUGGET**2), LAMBDA, None) for v in (0.8, 2.5)),
     ],
     "tasks": [
-        (joint.product(rbf(0.8), joint.task_kernel()), 0.02, None),
-        (joint.product(rbf(0.5), rbf(9.0)), 0.05, None),
+        (sessions.product(rbf(0.8), sessions.task_kernel()), 0.02, None),
+        (sessions.product(rbf(0.5), rbf(9.0)), 0.05, None),
         # Task numbers taken for a quantity.
-        (joint.product(matern(0.7, nu=1.5), rbf(1.5)), 0.02, tilted),
-        (joint.half_sum(rbf(0.6), joint.task_kernel()), 0.01, joint.level(0.8)),
+        (sessions.product(matern(0.7, nu=1.5), rbf(1.5)), 0.02, tilted),
+        (sessions.half_sum(rbf(0.6), sessions.task_kernel()), 0.01, sessions.level(0.8)),
     ],
     "reals": [
-        (joint.product(rbf(0.9, 0.7), matern(0.8, 1.5, nu=1.5)), 0.02, None),
-        (joint.product(rbf(0.4, 0.7), matern(3.0, 1.5, nu=1.5)), 0.02, tilted),
-        (joint.product(rbf(2.5, 0.7), matern(0.4, 1.5, nu=1.5)), 0.1, joint.level(0.6)),
-        (joint.half_sum(rbf(0.8), matern(1.2, nu=1.5)), 0.02, None),
+        (sessions.product(rbf(0.9, 0.7), matern(0.8, 1.5, nu=1.5)), 0.02, None),
+        (sessions.product(rbf(0.4, 0.7), matern(3.0, 1.5, nu=1.5)), 0.02, tilted),
+        (sessions.product(rbf(2.5, 0.7), matern(0.4, 1.5, nu=1.5)), 0.1, sessions.level(0.6)),
+        (sessions.half_sum(rbf(0.8), matern(1.2, nu=1.5)), 0.02, None),
     ],
 }
 
@@ -91,7 +80,7 @@ MODELS = {
 def candidate_models(name):
     """The models of the library."""
     if name == "lengthscales":
-        return CandidateModels.lengthscales(rbf(1.0), SCALES, LAMBDA, means=joint.level(0.7))
+        return CandidateModels.lengthscales(rbf(1.0), SCALES, LAMBDA, means=sessions.level(0.7))
     if name == "nugget":
         return CandidateModels.lengthscales(rbf(1.0), [0.8, 2.5], LAMBDA).with_nugget(NUGGET)
     kernels, noises, means = zip(*MODELS[name], strict=True)
@@ -115,8 +104,8 @@ def growing(lengthscale_0=2.0, exponent=0.9):
 
 
 def make(method, domain, policy="hallucinate", name="alone", models=None, **more):
-    models, space = models or candidate_models(name), setting_of(name).context_domain
-    options = {**NUMBERS, "seed": 5, **POLICIES[policy], **more}
+    models, space = models or candidate_models(name), sessions.setting_of(name).context_domain
+    options = {**NUMBERS, "seed": 5, **sessions.POLICIES[policy], **more}
     options |= {} if space is None else {"context_domain": space}
     return getattr(algorithms, method)(domain, models, **options)
 
@@ -131,7 +120,7 @@ def self_normalized(rkhs_bound=B, delta=DELTA):
 def session(method, judge, policy, name="alone", width=None, length=28, seed=21, **more):
     """Plays a method on the set, and checks it all."""
     strategy = make(method, finite(), policy, name, **more)
-    played = play(strategy, policy, setting_of(name), length, seed)
+    played = play(strategy, policy, sessions.setting_of(name), length, seed)
     check(played, MODELS[name], width or self_normalized(), judge, initial=more.get("initial"))
     return strategy
 
@@ -216,7 +205,11 @@ WIDTHS = {
     "bayesian": ({"setting": "bayesian", "rkhs_bound": None}, bayes_finite, lambda t: 0.0),
     "misspecified": ({"misspecification": EPS}, enlarged, lambda t: 0.0),
     "one for each": ({"width": EACH[:4]}, each, lambda t: 0.0),
-    "offset": ({"width": Stepwise()}, lambda model, t, gain: 0.4 + 0.02 * t, lambda t: 0.3 / t),
+    "offset": (
+        {"width": sessions.Stepwise()},
+        lambda model, t, gain: 0.4 + 0.02 * t,
+        lambda t: 0.3 / t,
+    ),
 }
 
 
@@ -226,7 +219,7 @@ def eliminate(domain, policy, name, kind="frequentist", length=44, seed=21, fine
     strategy = make("he_gp_ucb", domain, policy, name, **options, **more)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        played = play(strategy, policy, setting_of(name), length, seed)
+        played = play(strategy, policy, sessions.setting_of(name), length, seed)
     judge = ByErrors(eps=EPS if kind == "misspecified" else 0.0)
     check(played, MODELS[name], width, judge, offset, more.get("initial"), fine)
     judge.test.check(strategy.tests)
@@ -429,12 +422,12 @@ def test_no_point_of_a_fine_grid_and_no_model_beats_a_pick_on_a_box(method, poli
         "a_gp_ucb": Nearest(scales=SCALES, longest=6.0),
         "lb_gp_ucb": BySuspectedRegret(),
     }[method]
-    played = play(strategy, policy, setting_of(name), 9, seed=26)
-    check(played, described, lambda *_: 0.8, judge, initial=initial, fine=grid(15))
+    played = play(strategy, policy, sessions.setting_of(name), 9, seed=26)
+    check(played, described, lambda *_: 0.8, judge, initial=initial, fine=sessions.grid(15))
 
 
 def test_a_kernel_above_1_is_warned_of_once_whatever_the_number_of_models():
-    large = joint.scaled(matern(0.7), 1.2)
+    large = sessions.scaled(matern(0.7), 1.2)
     models = CandidateModels([rbf(0.5), large, rbf(0.9)], LAMBDA)
     with pytest.warns(KernelBoundWarning, match="got 1.2") as caught:
         strategy = make("he_gp_ucb", box(), models=models)

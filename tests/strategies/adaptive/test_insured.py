@@ -10,11 +10,12 @@ from botorch_ext import Box, CandidateModels, FiniteSet, algorithms, problems
 from botorch_ext.exceptions import HorizonReached
 from botorch_ext.strategies.adaptive.ledger import Terms
 from tests.helpers import rbf
+from tests.laws.scenarios import quietly
 from tests.oracles.insured import Insured
 from tests.oracles.models import Candidate
 from tests.strategies.sessions import scaled
 
-pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
+pytestmark = quietly
 B, SIGMA, DELTA = 1.0, 0.05, 0.1
 # Numbers that make everything happen within few steps.
 EAGER = Terms(alpha=0.5, beta=0.6, purse=0.4, max_follow_ups=2, override=1.0)

@@ -13,22 +13,14 @@ from botorch_ext.strategies import Asked
 from tests.helpers import tolerance
 from tests.oracles.certified import Certified, Numbers, follow
 from tests.oracles.posterior import dense_posterior
-from tests.strategies.fixed_design.sessions import (
-    DELTA,
-    LAMBDA,
-    SIGMA,
-    B,
-    certified,
-    play,
-    points,
-    rkhs,
-)
+from tests.strategies.fixed_design import sessions
+from tests.strategies.fixed_design.sessions import LAMBDA, B, certified
 from tests.strategies.sessions import both_domains, box, data, finite, kernel, slow_on_a_box
 
 # Long enough for two blocks in a box, one of which is bought again.
 HORIZON, SHORT = 130, 44
 ALWAYS = {"width": 1.0, "buy": "always"}
-PUBLISHED = {"rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
+PUBLISHED = {"rkhs_bound": B, "noise_std": sessions.SIGMA, "delta": sessions.DELTA}
 SIXTH, KAPPA = {"width": math.sqrt(6)}, math.sqrt(2)
 HEAVY = {**SIXTH, "kappa": KAPPA, "buy": "always", "share": 0.25}
 SMALL = {**PUBLISHED, "rkhs_bound": 0.4, "buy": "always", "free_width": 1.3}
@@ -75,10 +67,10 @@ def follow_again(strategy, horizon=HORIZON, is_bucb=True, **options):
 def followed(case):
     """A session of a case, and the oracle at its end; nobody may change them."""
     options, delay = CASES[case]
-    problem = rkhs(finite())
+    problem = sessions.rkhs(finite())
     strategy = certified(problem.domain, **options)
     if delay is None:
-        play(strategy, problem, seed=12, lost=0.2)
+        sessions.play(strategy, problem, seed=12, lost=0.2)
     else:
         simulate(strategy, problem, HORIZON, delay=delay, seed=4)
     return strategy, follow_again(strategy, **options)
@@ -134,7 +126,7 @@ def test_published_widths_share_delta_among_rounds_points_and_two_bounds(num_ini
 @pytest.mark.parametrize("horizon", [8, 11, 12, 13, 14])
 def test_the_round_that_the_horizon_cuts_has_no_block(horizon):
     """Of rounds of 4, 7 and 10 steps, 12 leave the third one step, 11 none."""
-    problem, options = rkhs(finite()), {**ALWAYS, "share": 0.5}
+    problem, options = sessions.rkhs(finite()), {**ALWAYS, "share": 0.5}
     strategy = certified(problem.domain, horizon, **options)
     simulate(strategy, problem, horizon, seed=1)
     follow_again(strategy, horizon, **options)
@@ -148,7 +140,7 @@ def test_any_rule_may_play_the_free_steps():
         asked.append((model.num_observations, len(pending)))
         return region.points[model.mean_and_std(region.points)[0].argmin()]
 
-    problem, options = rkhs(finite()), {**ALWAYS, "share": 0.5, "free": worst}
+    problem, options = sessions.rkhs(finite()), {**ALWAYS, "share": 0.5, "free": worst}
     strategy = certified(problem.domain, **options)
     trace = simulate(strategy, problem, HORIZON, delay=delays.Poisson(4.0), seed=2)
     oracle = follow_again(strategy, is_bucb=False, **options)
@@ -163,7 +155,7 @@ def test_any_rule_may_play_the_free_steps():
     ("seed", "delay", "id", "phase"), [(6, 5, 10, "rest"), (9, 0, 115, "block")]
 )
 def test_a_block_is_useful_above_four_times_its_promise(seed, delay, id, phase):
-    problem, width = rkhs(finite(), seed=seed), 0.5
+    problem, width = sessions.rkhs(finite(), seed=seed), 0.5
     strategy = certified(problem.domain, width=width)
     simulate(strategy, problem, HORIZON, delay=delays.Fixed(delay), seed=4)
     info = strategy.history.trials[id].info
@@ -175,7 +167,7 @@ def test_a_block_is_useful_above_four_times_its_promise(seed, delay, id, phase):
 @pytest.mark.parametrize("abandons", [False, True])
 def test_a_block_is_put_off_for_what_pended_when_it_was_due(abandons):
     """For as long as the round at most, or until nothing of it pends any more."""
-    problem, options = rkhs(finite()), {"width": 0.2, "free_width": 2.0}
+    problem, options = sessions.rkhs(finite()), {"width": 0.2, "free_width": 2.0}
     strategy, put_off, watched = certified(problem.domain, **options), [], None
     for _ in range(HORIZON):
         if abandons and len(put_off) == 21:
@@ -203,13 +195,13 @@ def test_a_rule_is_given_what_is_told_and_where_it_may_ask(domain):
         seen.append((model, region, pending, seed))
         return X[seed % len(X)].clone().requires_grad_()
 
-    problem = rkhs(domain())
+    problem = sessions.rkhs(domain())
     strategy = certified(problem.domain, SHORT, **ALWAYS, free=rule)
     simulate(strategy, problem, SHORT, delay=delays.Fixed(2), seed=1)
     assert len({seed for *_, seed in seen}) == len(seen)
     model, region, pending, _ = seen[-1]
-    assert torch.equal(pending, points(strategy, range(SHORT - 3, SHORT - 1)))
-    X = points(strategy, range(SHORT - 3))
+    assert torch.equal(pending, sessions.points(strategy, range(SHORT - 3, SHORT - 1)))
+    X = sessions.points(strategy, range(SHORT - 3))
     assert not X.requires_grad
     y = X.new_tensor([strategy.history.values[id] for id in range(SHORT - 3)])
     Z = problem.domain.sample(5, seed=3)
@@ -228,7 +220,7 @@ def test_a_rule_that_leaves_the_domain_is_refused(domain, answer):
 
 
 def test_a_rule_may_not_ask_what_was_eliminated():
-    problem = rkhs(finite())
+    problem = sessions.rkhs(finite())
     worst = problem.domain.points[problem(problem.domain.points).argmin()]
 
     def rule(model, region, pending, seed):
@@ -254,7 +246,7 @@ def test_a_rule_may_not_ask_what_was_eliminated():
     ],
 )
 def test_on_a_box_what_is_asked_is_a_maximum_in_the_region_and_certified(options, delay, horizon):
-    problem = rkhs(box(), seed=1)
+    problem = sessions.rkhs(box(), seed=1)
     strategy, fresh = (certified(problem.domain, horizon, **options) for _ in range(2))
     trace = simulate(strategy, problem, horizon, delay=delay, seed=4)
     grid, certificate, bought, counts = box().sample(1000, seed=3), math.inf, [], Counter()
@@ -264,7 +256,7 @@ def test_on_a_box_what_is_asked_is_a_maximum_in_the_region_and_certified(options
     def moments(ids, Z):
         if not ids:
             return Z.new_zeros(len(Z)), Z.new_ones(len(Z))
-        X, y = points(strategy, ids), trace.observations[ids]
+        X, y = sessions.points(strategy, ids), trace.observations[ids]
         mean, covariance = dense_posterior(kernel(), X, y, Z, LAMBDA)
         return mean, covariance.diag().clamp_min(0).sqrt()
 

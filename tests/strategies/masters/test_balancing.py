@@ -10,7 +10,7 @@ from botorch_ext.information_gain import max_information_gain
 from botorch_ext.strategies import RandomSearch, Told
 from botorch_ext.testing.sessions import question
 from tests.helpers import rbf
-from tests.laws.shared_sessions import quietly
+from tests.laws.scenarios import quietly
 from tests.oracles.balancing import MasterOracle, published_bound
 from tests.strategies.sessions import LAMBDA, box, finite, kernel, play
 
