@@ -38,7 +38,7 @@ INSTANCES = {
     ),
     "ignored": (finite, 90, {**BOLD, "policy": "ignore"}),
     "censored": (finite, 120, {**BOLD, "policy": "timeout"}),
-    "box": (box, 40, {**BOLD, "levels": (0.6, 0.05)}),
+    "box": (box, 60, {**BOLD, "levels": (0.6, 0.05)}),
     "published constants": (finite, 90, {"levels": (0.3, 0.1)}),
 }
 
