@@ -24,16 +24,8 @@ from tests.oracles.models import (
     upper_bounds,
     xi,
 )
-from tests.strategies.sessions import (
-    POLICIES,
-    Described,
-    Initial,
-    Played,
-    candidates,
-    joint,
-    known,
-    questions,
-)
+from tests.strategies import sessions
+from tests.strategies.sessions import Described, Initial, Played
 
 # Rounding of a posterior with condition number 1e4 leaves about nine digits.
 CLOSE = 1e-7
@@ -195,7 +187,7 @@ def check(
     judge.num_models = len(present(before + 1))
     plays: list[tuple[int, int, int]] = []
     times_played: dict[int, int] = {}
-    for place, (event, session, question) in enumerate(questions(played, initial, fine)):
+    for place, (event, session, question) in enumerate(sessions.questions(played, initial, fine)):
         if question is not None:
             models, info = question.models(present(before + event.trial.id + 1)), event.trial.info
             u, own = info["model"], question.own
@@ -236,13 +228,15 @@ def _check_standing(
     played: Played, present: Any, width: WidthFormula, judge: Any, offset: Any, initial: Initial
 ) -> None:
     """The report, the bands and the best point after all events."""
-    strategy, (session, rows) = played.strategy, known(played, initial)
+    strategy, (session, rows) = played.strategy, sessions.known(played, initial)
     believed, domain = session.believed, strategy.domain
     report, described, X = strategy.report(), present(len(rows) + 1), domain.sample(4, 1)
     context = None if played.setting.draw is None else rows[-1, domain.dim :]
     fresh = range(len(rows), len(rows) + len(X))
-    points = torch.cat([rows, joint(X, context), joint(rows[:, : domain.dim], context)])
-    models = candidates(described, points)
+    points = torch.cat(
+        [rows, sessions.joint(X, context), sessions.joint(rows[:, : domain.dim], context)]
+    )
+    models = sessions.candidates(described, points)
     alive = [models[u] for u in judge.alive]
     evidence = log_evidence(alive, session)
     gains = [model.gain(believed.seen) for model in alive]
@@ -252,7 +246,7 @@ def _check_standing(
     assert report["t"] == believed.t
     assert report["current_width"] == pytest.approx(widths[likeliest], rel=1e-7)
     assert report["information_gain"] == pytest.approx(gains[likeliest], rel=1e-7, abs=1e-9)
-    assert report["inflated"] == ("inflate" in POLICIES[played.policy])
+    assert report["inflated"] == ("inflate" in sessions.POLICIES[played.policy])
     assert report["told_too_late"] == [id for id in strategy.history.values if id in session.late]
     assert report["alive"] == [strategy.names[u] for u in judge.alive]
     assert strategy.rejected == judge.rejected
