@@ -291,3 +291,4 @@ def test_on_a_box_what_is_asked_is_a_maximum_in_the_region_and_certified(options
     assert bool(region.contains(problem.optimizer).all())
     assert region.constraints or "width" not in options
     assert counts["block"] or "buy" not in options
+    assert min(counts[phase] for phase in ("free", "block", "wait")) >= 3 or "share" not in options
