@@ -363,39 +363,6 @@ def test_a_claim_to_a_file_that_was_just_removed_is_none(place, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 3])
-def test_what_a_killed_run_told_is_kept_and_the_rest_is_evaluated_again(place, workers):
-    def work():
-        calls = []
-
-        def objective(x):
-            calls.append(x)
-            if len(calls) == 6:
-                time.sleep(0.05)  # so that what the other workers have is told
-                os.kill(os.getpid(), signal.SIGKILL)
-            if len(calls) > 6:
-                time.sleep(60)  # under way when it dies
-            return f(x)
-
-        executor = None if workers == 1 else partial(ThreadPoolExecutor, workers)
-        quiet(opened(place), objective, 12, executor=executor, max_pending=workers)
-
-    wait_for(in_a_fork(work), -signal.SIGKILL)
-    study, seen = opened(place), []
-    told, pending = kinds(study, Told), study.pending
-    assert 1 <= len(pending) <= workers
-
-    def objective(x):
-        seen.append(x.tolist())
-        return f(x)
-
-    assert sorted(quiet(study, objective, 12).ids) == list(range(12))
-    trials = study.strategy.history.trials
-    assert len(seen) == 12 - len(told) and kinds(study, Told)[: len(told)] == told
-    assert seen[: len(pending)] == [trials[id].x.tolist() for id in pending]
-
-
-@pytest.mark.slow
 def test_a_claim_ends_with_its_process_whatever_becomes_of_its_children(place, tmp_path):
     reader, writer = os.pipe()
 
