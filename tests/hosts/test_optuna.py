@@ -152,8 +152,6 @@ def storages(folder: Any) -> dict[str, Any]:
     }
 
 
-
-
 @pytest.mark.parametrize("kind", ["sqlite", "journal", "memory"])
 def test_a_study_that_is_deleted_and_made_again_begins_anew(tmp_path: Any, kind: str) -> None:
     storage, shared = storages(tmp_path)[kind](), sampler()
