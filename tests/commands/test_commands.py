@@ -14,8 +14,7 @@ import botorch_ext as bx
 from botorch_ext.command_line import main
 from botorch_ext.reports.words import duration
 from botorch_ext.strategies import RandomSearch
-from botorch_ext.studies import databases, journal
-from tests.studies.commands import COMMANDS, refused, rows_of, shown, week
+from tests.studies.commands import COMMANDS, refused, rows_of, shown, week, with_events
 from tests.studies.kept import at_random, gp_bucb
 
 pytest.importorskip("sqlalchemy")
@@ -98,9 +97,7 @@ def test_text_of_others_computes_and_steers_nothing(path, capsys):
     formulas = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\x1b[31m", "plain", "\ud800"]
     info = {f"={i}": formula for i, formula in enumerate(formulas)} | {"number": -1.5}
     body = {"event": "asked", "id": 0, "x": [-1.0], "context": None, "info": info}
-    new = journal.Journal.begin(databases.Database(path), "=\x1b[2J", False, {})
-    with new.writing() as connection:
-        new.append(connection, new.start, [json.dumps(body)])
+    with_events(path, [body], name="=\x1b[2J")
     text = shown(capsys, "trials", path, "--csv")
     row = rows_of(text)[0]
     cells = [row[f"info_={i}"] for i in range(len(formulas))]
@@ -335,9 +332,7 @@ CORRECTED = {"event": "corrected", "id": 0, "value": 1.0}
     ],
 )
 def test_events_that_cannot_be(path, capsys, events):
-    new = journal.Journal.begin(databases.Database(path), "odd", False, {})
-    with new.writing() as connection:
-        new.append(connection, new.start, [json.dumps(event) for event in events])
+    with_events(path, events)
     message = refused(capsys, "status", path)
     assert "cannot be read" in message or "does not fit those before" in message
 

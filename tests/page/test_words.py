@@ -1,18 +1,15 @@
 """The words and tables of a page: nothing is claimed which is not so, whatever the numbers are."""
 
-import json
-
 import pytest
 import torch
 
 import botorch_ext as bx
 from botorch_ext.command_line import main
 from botorch_ext.reports.page import page
-from botorch_ext.studies import databases, journal
 from tests.helpers import rbf, without_package
 from tests.page.studies import HOSTILE, begun, require_harmless, seen
 from tests.page.test_pictures import MODEL, NOW
-from tests.studies.commands import refused, shown
+from tests.studies.commands import refused, shown, with_events
 
 BOX = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
 
@@ -22,13 +19,6 @@ def made(path, *options):
     output = path.with_suffix(".html")
     assert main(["report", str(path), "--without-model", *options, "-o", str(output)]) == 0
     return output.read_text(encoding="utf-8")
-
-
-def events(path, bodies, description=None, name="study", minimize=False):
-    """A study of any events, as a broken or a hostile file may have them."""
-    new = journal.Journal.begin(databases.Database(path), name, minimize, description or {})
-    with new.writing() as connection:
-        new.append(connection, new.start, [json.dumps(each) for each in bodies])
 
 
 def asked(id, x=(1.0,), **info):
@@ -164,7 +154,7 @@ def test_hostile_text_is_shown_and_not_obeyed(path, drawn, request):
         info |= {"refuted": [{"level": HOSTILE}], "level": id, "fit": {HOSTILE: HOSTILE}}
         bodies += [asked(id, (0.1 * id, 1.0), **info, opening={"volume": HOSTILE})]
         bodies += [{"event": "told", "id": id, "value": 1e300}]
-    events(path, bodies, description, HOSTILE)
+    with_events(path, bodies, description, HOSTILE)
     text = made(path)
     parsed = require_harmless(text)
     assert "<script" not in text and "<img" not in text
@@ -192,7 +182,7 @@ def test_the_page_of_five_thousand_trials_is_small(path):
         x = [((id * (j + 3)) % 997) / 997 for j in range(6)]
         bodies.append(asked(id, x, model=id % 3, mean=x[0], std=x[1]))
         bodies += [{"event": "told", "id": id, "value": x[2]}] if id % 20 else []
-    events(path, bodies)
+    with_events(path, bodies)
     text = made(path)
     assert len(text) < 5_000_000
     parsed = require_harmless(text)

@@ -16,13 +16,8 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.strategies import RandomSearch
 from tests.studies.commands import rows_of, shown
+from tests.studies.kept import PARAMETERS
 
-PARAMETERS = {
-    "temperature": bx.Real(20, 80, unit="°C", digits=1),
-    "catalyst": bx.Real(1e-4, 1e-1, log=True, unit="mol/l"),
-    "equivalents": bx.Integer(1, 5),
-    "solvent": bx.Choice(["water", "ethanol", "dmso"]),
-}
 LIMIT = "0.5 * equivalents + temperature <= 60"
 SPACE = bx.Space(PARAMETERS, constraints=[LIMIT])
 KNOWN = {"temperature": 30.5, "catalyst": 0.01, "equivalents": 2, "solvent": "ethanol"}
