@@ -55,21 +55,15 @@ def test_what_decides_a_run_is_in_its_digest(monkeypatch):
     assert other.digest not in (before[-1], after[-1])
 
 
+KNOWN = {name: getattr(each.function, "_optimizers", None) for name, each in problems().items()}
 BEST = {
+    **{name: points[0] for name, points in KNOWN.items() if points},
     "Goldstein-Price": [0.0, -1.0],
     "Hartmann4": [0.18739527, 0.19415153, 0.55791778, 0.26477962],
-    "Beale": [3.0, 0.5],
     "Schwefel2": [420.968746] * 2,
-    "Levy4": [1.0] * 4,
-    "Dixon-Price4": [2.0 ** -(1 - 2.0**-i) for i in range(4)],
-    "Shekel4": [4.000747, 3.99951, 4.00075, 3.99951],
-    "Trid6": [6.0, 10.0, 12.0, 12.0, 10.0, 6.0],
-    **dict.fromkeys(("Three-hump camel", "DropWave"), [0.0] * 2),
     "Alpine3": [0.0] * 3,
-    "Powell4": [0.0] * 4,
-    "Cosine8": [0.0] * 8,
-    "Ackley10": [0.0] * 10,
-    **dict.fromkeys(("Griewank5", "Zakharov5"), [0.0] * 5),
+    "Trid6": [6.0, 10.0, 12.0, 12.0, 10.0, 6.0],
+    "Zakharov5": [0.0] * 5,
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import multiprocessing
@@ -198,20 +197,6 @@ def test_threads_never_ask_the_same() -> None:
     study.optimize(bowl, n_trials=8, n_jobs=4)
     assert len({tuple(trial.params.values()) for trial in study.trials}) == 8
     assert sorted(numbers(study.trials)) == [*range(8)]
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy], ids=["deep", "shallow"])
-def test_a_copy_of_a_sampler_asks_the_same_and_goes_its_own_way(copied: Any) -> None:
-    study, hand = study_of(), by_hand()
-    study.optimize(bowl, n_trials=4)
-    before, study.sampler = study.sampler, copied(study.sampler)
-    assert before is not study.sampler
-    study.sampler.reseed_rng()
-    asked = study.ask(SPACE).params
-    for trial in study.trials[:4]:
-        hand.tell(hand.ask(), -trial.value)
-    assert [*asked.values()] == hand.ask().x.tolist()
-    assert before._followed.hosted.strategy.history.num_asked == 4
 
 
 def test_a_retry_is_a_trial_of_its_own() -> None:

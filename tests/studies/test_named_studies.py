@@ -15,7 +15,6 @@ from botorch_ext.exceptions import (
     TrialFailedWarning,
 )
 from botorch_ext.strategies import RandomSearch
-from tests.studies.commands import rows_of, shown
 from tests.studies.kept import PARAMETERS
 
 LIMIT = "0.5 * equivalents + temperature <= 60"
@@ -153,20 +152,3 @@ def test_empty_rows_of_a_table_are_left_out(tmp_path):
         with pytest.raises(TableError):
             study.attach(wrong)
     assert len(study.events) == before
-
-
-@pytest.mark.parametrize(
-    "parameter",
-    [
-        bx.Integer(-2, -1),
-        bx.Integer(-9, -5, step=4),
-        bx.Real(0.1, 0.3, step=0.2),
-    ],
-)
-def test_names_are_shown_for_every_range(tmp_path, capsys, parameter):
-    strategy = RandomSearch(bx.Space(dose=parameter, time=bx.Real(0, 1, unit="h")), seed=1)
-    study = bx.Study(tmp_path / "lab.db", strategy)
-    study.tell(study.ask(), 1.0)
-    assert "dose" in shown(capsys, "status", tmp_path / "lab.db")
-    (row,) = rows_of(shown(capsys, "trials", tmp_path / "lab.db", "--csv"))
-    assert {"dose", "time [h]"} <= row.keys() and not {"x0", "x1"} & row.keys()
