@@ -54,8 +54,9 @@ def test_every_trial_is_in_the_tables(path, no_pictures, minimize):
     )
 
 
-def test_what_the_model_says_is_said_in_its_numbers(path, no_pictures):
-    begun(path)
+@pytest.mark.parametrize("minimize", [False, True])
+def test_what_the_model_says_is_said_in_its_numbers(path, no_pictures, minimize):
+    begun(path, minimize)
     parsed = require_harmless(page(seen(path), NOW, MODEL))
     for words in (
         "Predicted best 4 % 95 %: 0 to 8",
@@ -64,9 +65,11 @@ def test_what_the_model_says_is_said_in_its_numbers(path, no_pictures):
         "On average the best of those is better by 0.5 %",
         "with a probability of 40 % one of them is better",
         "a gain like this can be seen",
-        "temperature 50 °C, catalyst 0.01 mol/l, equivalents 3, solvent dmso",
+        "The model recommends temperature 50 °C, catalyst 0.01 mol/l, equivalents 3, solvent dmso",
+        f"expected to {'lower' if minimize else 'raise'} the best yield by 1.5 %",
     ):
         assert words in parsed.text
+    assert parsed.table("trial", "at")[0][4] == "4"
     itself, measured = parsed.table("", "predicted yield (%)")
     assert itself[1:] == ["4", "2 to 6", "0 to 8"] and measured[1:] == ["4", "1 to 7", "-1 to 9"]
 
