@@ -34,11 +34,13 @@ def at_random(**changes):
     return RandomSearch(bx.Space(PARAMETERS | changes, constraints=[LIMIT]), seed=3)
 
 
-def test_an_objective_gets_a_dict_and_failures_say_where():
+def test_an_objective_gets_a_dict_and_failures_say_where(tmp_path):
     result = bx.run(at_random(), result_of, 4, progress=False)
     assert result.params == [SPACE.params(x) for x in result.X]
     assert result.Y.tolist() == pytest.approx(list(map(result_of, result.params)))
     assert result.best_params == SPACE.params(result.best_x)
+    study = bx.Study(tmp_path / "lab.db", at_random())
+    assert [trial.params for trial in study.attach(result.to_pandas())] == result.params
 
     def fail(params):
         raise RuntimeError("no power")

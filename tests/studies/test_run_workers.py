@@ -41,7 +41,10 @@ class ByHand(Executor):
 
     def complete(self, *places):
         for place in places:
-            self.futures[place].set_result(self.calls[place]())
+            try:
+                self.futures[place].set_result(self.calls[place]())
+            except Exception as error:  # noqa: BLE001 - as executors do
+                self.fail(error, place)
 
     def fail(self, error, *places):
         for place in places:

@@ -157,13 +157,3 @@ def test_contexts_and_conditions_and_numbered_columns_go_round(tmp_path):
         if contexts is not None:
             heads = ["humidity, in %"] if contexts is humid else ["context0", "context1"]
             assert frame[heads].to_numpy().tolist() == [given] * 6
-
-
-def test_the_frame_of_a_run_is_attached(tmp_path):
-    space = bx.Space(time=bx.Real(1, 9), kind=bx.Choice(["a", "b"]))
-    result = bx.run(RandomSearch(space), lambda params: params["time"], 4, progress=False)
-    frame = result.to_pandas()
-    assert list(frame) == ["trial", "time", "kind", "value"]
-    assert frame["time"].tolist() == frame["value"].tolist() == result.Y.tolist()
-    study = bx.Study(tmp_path / "lab.db", RandomSearch(space, seed=2))
-    assert [trial.params for trial in study.attach(frame)] == list(result.params)
