@@ -13,46 +13,29 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: For each setting the flag that the processor must have, and the environment variables. MKL obeys
-#: MKL_CBWR on processors of all makes, and MKL_ENABLE_INSTRUCTIONS on those of Intel alone.
-SETTINGS: dict[str, tuple[str, dict[str, str]]] = {
-    "plain": (
-        "sse4_2",
-        {
-            "ATEN_CPU_CAPABILITY": "default",
-            "MKL_CBWR": "COMPATIBLE",
-            "OPENBLAS_CORETYPE": "Nehalem",
-            "OMP_NUM_THREADS": "1",
-        },
-    ),
-    "avx2": (
-        "avx2",
-        {
-            "ATEN_CPU_CAPABILITY": "avx2",
-            "MKL_CBWR": "AVX2",
-            "OPENBLAS_CORETYPE": "Haswell",
-            "OMP_NUM_THREADS": "1",
-        },
-    ),
-    "two-threads": (
-        "avx2",
-        {
-            "ATEN_CPU_CAPABILITY": "avx2",
-            "OPENBLAS_CORETYPE": "Haswell",
-            "OMP_NUM_THREADS": "2",
-            "OMP_WAIT_POLICY": "PASSIVE",  # or the threads of several processes stand in the way
-        },
-    ),
-    "avx512": (
-        "avx512f",
-        {
-            "ATEN_CPU_CAPABILITY": "avx512",
-            "MKL_CBWR": "AVX512",
-            "OPENBLAS_CORETYPE": "SkylakeX",
-            "OMP_NUM_THREADS": "1",
-        },
-    ),
+#: What a processor of a kind is told by its flag, ATEN_CPU_CAPABILITY, MKL_CBWR (which MKL obeys on
+#: processors of all makes, unlike MKL_ENABLE_INSTRUCTIONS) and OPENBLAS_CORETYPE.
+PROCESSORS = {
+    "plain": ("sse4_2", "default", "COMPATIBLE", "Nehalem"),
+    "avx2": ("avx2", "avx2", "AVX2", "Haswell"),
+    "avx512": ("avx512f", "avx512", "AVX512", "SkylakeX"),
 }
+NAMES = ("ATEN_CPU_CAPABILITY", "MKL_CBWR", "OPENBLAS_CORETYPE", "OMP_NUM_THREADS")
+#: For each setting the flag that the processor must have, and the environment variables.
+SETTINGS: dict[str, tuple[str, dict[str, str]]] = {
+    name: (flag, dict(zip(NAMES, (*values, "1"), strict=True)))
+    for name, (flag, *values) in PROCESSORS.items()
+}
+# Threads that wait actively stand in the way of those of other processes.
+SETTINGS["two-threads"] = (
+    "avx2",
+    {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "OPENBLAS_CORETYPE": "Haswell",
+        "OMP_NUM_THREADS": "2",
+        "OMP_WAIT_POLICY": "PASSIVE",
+    },
+)
 
 
 def processor_flags() -> set[str]:

@@ -70,37 +70,6 @@ def test_all_that_is_made_says_where_it_is(x):
         assert made.device.type == "cpu" and not made.is_cuda and type(made) is torch.Tensor
 
 
-def test_numbers_shapes_and_gradients_are_those_of_the_cpu(x):
-    def loss(X):
-        values = torch.linalg.cholesky(X @ X.mT) @ X[0]
-        values[1] = 2.0
-        return (X[0] @ X + values.flip(0)).exp().sum() - X.cumsum(0).mean()
-
-    host, moved = HOST.clone().requires_grad_(), HOST.clone().requires_grad_()
-    on_device = x.clone().requires_grad_()
-    value = loss(host * 0.1)
-    value.backward()
-    for start, leaf in ((on_device, on_device), (moved.to("cuda"), moved)):
-        got = loss(start * 0.1)
-        got.backward()
-        assert got.is_cuda and leaf.grad.device == leaf.device
-        assert_close(got.cpu(), value, **TOL)
-        assert_close(leaf.grad.cpu(), host.grad, **TOL)
-
-
-def test_modules_move_are_copied_and_are_stored(x, tmp_path):
-    module = torch.nn.Linear(3, 2).double()
-    expected = module(HOST)
-    module.to("cuda")
-    torch.save(module.state_dict(), tmp_path / "state.pt")
-    loaded = torch.nn.Linear(3, 2).double().to(x)
-    loaded.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
-    for each in (module, copy.deepcopy(module), pickle.loads(pickle.dumps(module)), loaded):
-        assert isinstance(each.weight, torch.nn.Parameter) and each.weight.requires_grad
-        assert_close(each(x).cpu(), expected, **TOL)
-    assert type(module.to("cpu").weight) is torch.nn.Parameter
-
-
 MIXES = [
     "return x + torch.zeros(3)",
     "return torch.zeros(3) + x",

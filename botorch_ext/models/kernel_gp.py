@@ -486,7 +486,7 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         mean at all of them.
 
         Args:
-            like: Points, ``n x d``.
+            like: Points, ``n x d``; of no points the dimension is checked.
 
         Raises:
             ValueError: If the model is batched, has another dtype, device or dimension, or its
@@ -498,7 +498,7 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
                 f"model must not be batched, got batch shape {tuple(self.batch_shape)}"
             )
         dim = like.shape[-1]
-        X = like[:1].repeat(2, 1)
+        X = like[:1].repeat(2, 1) if len(like) else like.new_zeros(2, dim)
         Z = transformed(X, self.transform_inputs)
         if self.num_observations and self.dim != Z.shape[-1]:
             raise ValueError(f"model must have data of dimension {Z.shape[-1]}, got {self.dim}")

@@ -1,4 +1,5 @@
-"""Values of every function, of every kind of model, are those of its definition."""
+"""Values of every function, of every kind of model, are those of its definition; widths of every
+kind, and what improvements are measured from."""
 
 import math
 
@@ -8,13 +9,23 @@ from botorch.acquisition import (
     LogExpectedImprovement,
     PosteriorStandardDeviation,
     UpperConfidenceBound,
+    qLogNoisyExpectedImprovement,
 )
-from botorch.optim import optimize_acqf
+from botorch.acquisition.input_constructors import get_acqf_input_constructor
+from botorch.acquisition.objective import ScalarizedPosteriorTransform
+from botorch.exceptions import UnsupportedError
+from botorch.models import ModelListGP
+from botorch.models.deterministic import GenericDeterministicModel
+from botorch.models.transforms import Normalize
+from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
+from botorch.sampling import SobolQMCNormalSampler
+from botorch.utils.datasets import SupervisedDataset
 from botorch.utils.testing import MockModel, MockPosterior
 from torch.distributions import MultivariateNormal
 from torch.testing import assert_close
 
-from botorch_ext import Box, CandidateModels, KernelGP, plan, widths
+import botorch_ext as bx
+from botorch_ext import CandidateModels, KernelGP, widths
 from botorch_ext.acquisition import (
     EnlargedUpperConfidenceBound,
     ExpectedUCB,
@@ -22,10 +33,11 @@ from botorch_ext.acquisition import (
     LowerConfidenceBound,
     MaxVariance,
     OptimisticModelUCB,
+    StableUCB,
 )
 from tests.acquisition import every_function as every
+from tests.acquisition.every_function import BOUNDS, draw, single_task_gp, singles
 from tests.helpers import matern, pairwise, rbf, tolerance
-from tests.oracles.posterior import dense_information_gain
 
 EXACT = tolerance(torch.float64)
 SINGLE = {
@@ -151,25 +163,6 @@ def test_candidate_models_keep_their_order_and_their_probabilities():
         empty.add(every.draw(2, 7)[0], None)
 
 
-@pytest.mark.parametrize("frozen", [False, True], ids=["SingleTaskGP", "KernelGP"])
-def test_a_sequential_batch_of_largest_variances_is_a_plan(frozen):
-    gp = every.single_task_gp(6)
-    model = KernelGP.from_botorch(gp)
-    acqf = MaxVariance(model if frozen else gp)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        X, _ = optimize_acqf(
-            acqf, every.BOUNDS, q=3, num_restarts=6, raw_samples=128, sequential=True
-        )
-    # The points differ: one hallucinates the others. Their gain is that of a planned batch.
-    start, noise = model.train_inputs[0], model.noise_variance.item()
-    seen = torch.cat([start, model.transform_inputs(X)])
-    gain = dense_information_gain(model.kernel, seen, noise)
-    gain -= dense_information_gain(model.kernel, start, noise)
-    assert gain == pytest.approx(plan(Box(every.BOUNDS), model, 3).information_gain, rel=0.01)
-    assert acqf.X_pending is None
-
-
 def test_models_that_do_not_fit_together_are_named():
     three = KernelGP(rbf(0.8), every.NOISE)
     three.add(every.draw(4, 0)[0][:, [0, 1, 0]], every.draw(4, 0)[1])
@@ -190,9 +183,14 @@ def test_models_that_do_not_fit_together_are_named():
 
 def test_bad_widths_and_probabilities_are_named():
     for bad in ([1.0, 2.0], torch.ones(2), [1.0, 2.0, -3.0]):
-        for models in (every.batched(), every.singles()):
+        for cls in (OptimisticModelUCB, EnlargedUpperConfidenceBound, LowerConfidenceBound):
             with pytest.raises(ValueError, match="width"):
-                OptimisticModelUCB(models, bad)
+                cls(every.batched(), bad)
+        with pytest.raises(ValueError, match="width"):
+            OptimisticModelUCB(every.singles(), bad)
+    with pytest.raises(ValueError, match="width"):
+        EnlargedUpperConfidenceBound(every.kernel_gp(), [1, 2])
+    assert LowerConfidenceBound(every.batched(), [1, 2, 3]).width.shape == (3,)
     for bad in ([0.5, 0.5], [0.5, 0.7, -0.2], [0.5, 0.5, 0.5], [math.nan, 0.5, 0.5]):
         with pytest.raises(ValueError, match="probabilities"):
             ExpectedUCB(every.batched(), 1.0, probabilities=bad)
@@ -207,3 +205,171 @@ def test_bad_widths_and_probabilities_are_named():
     ):
         with pytest.raises(ValueError, match=why):
             ExpectedUCB(models, 1.0)
+
+
+DATA_WIDTH = widths.SelfNormalized(1.0, 0.2, 0.1)
+WITH_OFFSET = widths.FixedDesignContinuous(1.0, 0.2, 0.1, 3)
+
+
+def bound(model, width, Z, sign=1.0):
+    mean, std = model.mean_and_std(Z)
+    return mean + sign * (width(9, model) * std + width.offset(9, model))
+
+
+def test_a_width_object_is_evaluated_with_the_model_and_has_its_offset():
+    model, Z = every.kernel_gp(), every.draw(10, 1)[0]
+    for width in (widths.Enlarged(DATA_WIDTH, 0.1), WITH_OFFSET):
+        upper = EnlargedUpperConfidenceBound(model, width)(Z[:, None])
+        assert_close(upper, bound(model, width, Z), **EXACT)
+        lower = LowerConfidenceBound(model, width)(Z[:, None])
+        assert_close(lower, bound(model, width, Z, -1.0), **EXACT)
+
+
+def test_width_objects_of_several_models_are_those_of_each():
+    Z, models = every.draw(10, 1)[0], every.singles()
+    for given in (every.batched(), models):
+        for own in ([WITH_OFFSET] * 3, [DATA_WIDTH, WITH_OFFSET, widths.Constant(2.0)]):
+            bounds = [bound(model, width, Z) for model, width in zip(models, own, strict=True)]
+            acqf = OptimisticModelUCB(given, own)
+            assert_close(acqf(Z[:, None]), torch.stack(bounds).amax(dim=0), **EXACT)
+        # Pending points tell nothing to the width.
+        pending = OptimisticModelUCB(given, DATA_WIDTH, X_pending=Z[:2])
+        assert_close(pending.width, OptimisticModelUCB(given, DATA_WIDTH).width)
+
+
+def test_width_objects_are_refused_without_a_kernel_gp_and_where_units_would_mix():
+    standardized = KernelGP.from_botorch(every.single_task_gp())
+    for cls in (EnlargedUpperConfidenceBound, LowerConfidenceBound, OptimisticModelUCB):
+        for model in (every.single_task_gp(), standardized, every.ensemble()):
+            with pytest.raises(ValueError, match="width"):
+                cls(model, DATA_WIDTH)
+
+
+@pytest.mark.parametrize(
+    "cls", [EnlargedUpperConfidenceBound, LowerConfidenceBound, OptimisticModelUCB, StableUCB]
+)
+def test_a_beta_is_refused_with_the_width_to_write(cls):
+    with pytest.raises(TypeError, match=rf"{cls.__name__}\(\) takes no beta: .*width=beta\*\*0.5"):
+        cls(every.single_task_gp(), beta=4.0)
+
+
+def enlarged(model, **options):
+    """What the width of 2 becomes for a misspecification of 0.1."""
+    return EnlargedUpperConfidenceBound(model, 2.0, misspecification=0.1, **options).width.item()
+
+
+def by_formula(num_observations, noise_variance):
+    return pytest.approx(2.0 + 0.1 * math.sqrt((num_observations + 1) / noise_variance), rel=1e-6)
+
+
+def test_the_noise_and_the_number_of_observations_are_those_of_the_model_unless_given():
+    assert enlarged(every.kernel_gp()) == by_formula(8, every.NOISE)
+    assert enlarged(every.kernel_gp(), noise_variance=0.01, num_observations=20) == by_formula(
+        20, 0.01
+    )
+    assert enlarged(KernelGP(rbf(1.0), every.NOISE)) == by_formula(0, every.NOISE)
+    transformed = KernelGP(rbf(1.0), every.NOISE, input_transform=Normalize(2, bounds=every.BOUNDS))
+    assert enlarged(transformed, noise_variance=0.01) == by_formula(0, 0.01)
+    deterministic = GenericDeterministicModel(lambda X: X[..., :1])
+    for name, model, options in (
+        ("noise_variance", transformed, {}),
+        ("num_observations", deterministic, {}),
+        ("noise_variance", deterministic, {"num_observations": 3}),
+    ):
+        with pytest.raises(ValueError, match=f"{name} must be given"):
+            enlarged(model, **options)
+
+
+def test_of_a_list_of_models_the_noise_is_that_of_the_weighted_sum():
+    yvar, weights = torch.linspace(0.05, 1.0, 8).double()[:, None], (0.7, -0.2)
+    parts = every.single_task_gp(), every.single_task_gp(yvar=yvar, sign=-1.0)
+    transform = ScalarizedPosteriorTransform(torch.tensor(weights, dtype=torch.float64))
+    noise = sum(
+        weight**2 * gp.likelihood.noise.mean().item() * gp.outcome_transform.stdvs.item() ** 2
+        for weight, gp in zip(weights, parts, strict=True)
+    )
+    assert enlarged(ModelListGP(*parts), posterior_transform=transform) == by_formula(8, noise)
+
+
+def test_the_enlargement_covers_the_worst_case_in_raw_units():
+    # Lemma 2: moving every observation by at most eps. Outcomes are standardised in the model.
+    gp, (Z, _) = every.single_task_gp(20), every.draw(25, 2)
+    scale = gp.outcome_transform.stdvs.item()
+    acqf = EnlargedUpperConfidenceBound(gp, width=0.0, misspecification=0.3)
+    assert acqf.width.item() == pytest.approx(0.3 * math.sqrt(21 / every.NOISE) / scale, rel=1e-6)
+    moved = every.single_task_gp(20)
+    signs = torch.sign(torch.randn(20, generator=torch.Generator().manual_seed(0)))
+    moved.set_train_data(targets=gp.train_targets + 0.3 * signs / scale, strict=False)
+    mean = gp.posterior(Z).mean.squeeze(-1)
+    change = (moved.posterior(Z).mean.squeeze(-1) - mean).abs()
+    assert bool((change <= acqf(Z[:, None]) - mean + 1e-6).all())
+    assert change.max() > 0.05
+
+
+BOX = bx.Box(BOUNDS)
+TOLD = BOX.sample(12, 0)
+
+
+def test_given_incumbents_are_raised_by_pending_points():
+    models, P = singles(), draw(3, 5)[0]
+    assert (IntegratedLogEI(models, best_f=-100.0, X_pending=P).incumbents > -99).all()
+    assert IntegratedLogEI(models, best_f=0.5).incumbents.tolist() == [0.5] * 3
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"X_baseline": draw(2, 0)[0], "best_f": 1.0}, {"best_f": torch.zeros(2)}]
+)
+def test_what_it_improves_on_must_be_given_once(wrong):
+    with pytest.raises(ValueError, match="best_f"):
+        IntegratedLogEI(singles(), **wrong)
+
+
+def test_ax_can_build_it():
+    X, y = draw(9, 0)
+    data = SupervisedDataset(X, y.unsqueeze(-1), feature_names=["a", "b"], outcome_names=["y"])
+    inputs = get_acqf_input_constructor(IntegratedLogEI)(single_task_gp(), training_data=data)
+    assert_close(inputs["X_baseline"], X)
+    assert IntegratedLogEI(**inputs)(X[:2].unsqueeze(-2)).shape == (2,)
+
+
+@pytest.fixture(scope="module")
+def strategy():
+    initial = TOLD, torch.sin(2 * TOLD[:, 0]) * TOLD[:, 1]
+    return bx.algorithms.integrated_ei(BOX, initial=initial, num_initial=0)
+
+
+@pytest.mark.parametrize("pending", [0, 2])
+def test_particles_in_botorch_choose_as_the_strategy(strategy, pending):
+    """qLogNEI of the same models, by Monte Carlo and in other units, where the strategy asked."""
+    asked = strategy.clone()
+    rows = [trial.x for trial in asked.ask(pending)] if pending else []
+    posterior = asked.posterior
+    acqf = qLogNoisyExpectedImprovement(
+        posterior.to_botorch(),
+        X_baseline=TOLD,
+        X_pending=torch.stack(rows) if pending else None,
+        sampler=SobolQMCNormalSampler(torch.Size([128]), seed=0),
+        prune_baseline=False,
+    )
+    trial = asked.ask()
+    with torch.no_grad():
+        elsewhere = acqf(BOX.sample(100, 3).unsqueeze(-2)).max()
+        value = acqf(trial.x[None, None])
+    assert value > elsewhere - 0.1
+    expected = float(value) - math.log(posterior.outcomes.scale)
+    assert expected == pytest.approx(trial.info["log_improvement"], abs=0.1)
+
+
+def test_the_ensemble_is_the_posterior(strategy):
+    model, X = strategy.posterior.to_botorch(), BOX.sample(7, 4)
+    posterior = model.posterior(X.unsqueeze(-2))
+    assert isinstance(posterior, GaussianMixturePosterior)
+    assert posterior.mean.shape == (7, 32, 1, 1)
+    mean, std = strategy.posterior.mean_and_std(X)
+    assert_close(posterior.mixture_mean[:, 0, 0], mean)
+    assert_close(posterior.mixture_variance[:, 0, 0].sqrt(), std)
+    means, stds = model.mean_and_std(X)
+    assert_close(means.mean(dim=0), mean)
+    assert stds.shape == (32, 7)
+    with pytest.raises(UnsupportedError):
+        model.fantasize(X, SobolQMCNormalSampler(torch.Size([3])))

@@ -15,7 +15,6 @@ from botorch.models.deterministic import GenericDeterministicModel
 from botorch.models.transforms import ChainedOutcomeTransform, Log, Normalize, Standardize
 from botorch.models.transforms.input import AppendFeatures, ChainedInputTransform, InputPerturbation
 from botorch.models.transforms.outcome import StratifiedStandardize
-from botorch.optim import optimize_acqf
 from torch.testing import assert_close
 
 from botorch_ext import KernelGP
@@ -63,10 +62,6 @@ def test_pending_points_of_several_outputs():
             each = torch.cat([every.members(gp, Z, P)[1] for gp in parts])
             expected = ((weights[:, None] * each).square().sum(dim=0)).sqrt()
             assert_close(std, expected, rtol=1e-5, atol=1e-5)
-        X, _ = optimize_acqf(
-            acqf, every.BOUNDS, q=2, num_restarts=2, raw_samples=16, sequential=True
-        )
-        assert torch.pdist(X).min() > 1e-2
 
 
 def test_models_that_cannot_be_conditioned_are_named():

@@ -5,23 +5,13 @@ import torch
 from gpytorch.kernels import IndexKernel, LinearKernel, MaternKernel, RBFKernel, ScaleKernel
 
 from botorch_ext.domains import Box, FiniteSet
-from botorch_ext.domains.contexts import ContextSpace, as_context_space, with_context
+from botorch_ext.domains.contexts import ContextSpace, as_context_space
 from botorch_ext.kernels import ActionContextKernel, AdditiveKernel, TaskKernel
 from botorch_ext.kernels.context_columns import context_space_of
 
 LIKE = torch.zeros(1, 2, dtype=torch.float64)
 BOX = Box([[1.0, -3.0], [2.0, 5.0]])
 TASKS = ContextSpace(dim=3, tasks=((1, 7),))
-
-
-def test_joint_rows_are_actions_then_the_context():
-    X = torch.arange(12.0).view(2, 3, 2)
-    joint = with_context(X, torch.tensor([-1.0, -2.0, -3.0]))
-    assert joint.shape == (2, 3, 5)
-    for i in range(2):
-        for j in range(3):
-            assert joint[i, j].tolist() == [*X[i, j].tolist(), -1.0, -2.0, -3.0]
-    assert with_context(X, None) is X
 
 
 POINTS = FiniteSet([[0.0], [2.0]])

@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 class Numbers:
     """The letters of the papers."""
 
-    B: float
-    sigma: float
-    delta: float
-    lam: float
-    gain: float
-    n: int
-    T: int
-    d: int
-    N: int
-    R: int
-    models: int
-    u: int
-    eps: float
-    factor: float
-    share: float
-    kappa: float
+    B: float = 1.0
+    sigma: float = 1.0
+    delta: float = 1.0
+    lam: float = 1.0
+    gain: float = 1.0
+    n: int = 1
+    T: int = 1
+    d: int = 1
+    N: int = 1
+    R: int = 1
+    models: int = 1
+    u: int = 1
+    eps: float = 1.0
+    factor: float = 1.0
+    share: float = 1.0
+    kappa: float = 1.0
 
     @property
     def t(self) -> int:

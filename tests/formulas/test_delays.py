@@ -1,4 +1,4 @@
-"""Distributions of delays and allowances for them, against formulas and estimates by hand."""
+"""Distributions of delays, allowances for them, and lengths of rounds, against formulas by hand."""
 
 import math
 import pickle
@@ -23,7 +23,7 @@ from botorch_ext.delays import (
     as_allowance,
     as_delay,
 )
-from botorch_ext.delays.allowances import kaplan_meier
+from botorch_ext.rounds import DelayAware, Doubling, SquareRoot
 
 NUM = 20_000
 NOTHING = SeenDelays()
@@ -184,14 +184,6 @@ def observed_by_hand(delays: list[int], ages: list[int], length: int, chance: fl
 delays_seen = st.lists(st.integers(0, 25), min_size=1, max_size=60)
 
 
-@given(told=delays_seen, ages=st.lists(st.integers(0, 30), max_size=30))
-def test_kaplan_meier_is_its_product(told, ages):
-    times, survival = kaplan_meier(SeenDelays(told, ages))
-    curve = by_hand(told, ages)
-    assert times.tolist() == list(curve)
-    assert survival == pytest.approx(list(curve.values()), rel=1e-12)
-
-
 @given(
     told=delays_seen | st.lists(st.integers(0, 25), min_size=18, max_size=60),
     ages=st.lists(st.integers(0, 30), max_size=30),
@@ -202,22 +194,6 @@ def test_observed_is_its_description(told, ages, length, level):
     found = Observed(level)(length, 700, 0.1, SeenDelays(told, ages))
     chance = 0.1 / 1400 if level is None else 1 - level
     assert found == observed_by_hand(told, ages, length, chance)
-
-
-def test_observed_by_hand():
-    seen = SeenDelays(range(1, 100))  # 99 delays: the next exceeds k with chance (100 - k) / 100
-    levels = {0.5: 50, 0.9: 90, 0.99: 99}
-    assert {level: Observed(level)(1, 1000, 0.01, seen) for level in levels} == levels
-    # Beyond them: the ten largest exceed 89, which is exceeded with chance 0.11, by 55 in sum.
-    excess = 10 * ((0.11 / 0.001) ** 0.1 - 1) / math.log(56 / 46)
-    assert Observed(0.999)(1, 1000, 0.01, seen) == math.ceil(89 + excess)
-    assert Observed()(5, 1000, 0.01, SeenDelays([3] * 60, [400, 5])) >= 400
-    assert Observed(0.9)(32, 1000, 0.01, SeenDelays([], range(500))) == 998  # all feedback lost
-    assert Observed(0.9)(32, 1000, 0.01, SeenDelays([4] * 19, [20])) == 40
-    # Weeks of remission of 21 patients (Cox and Oakes 1984, table 1.1).
-    relapsed, censored = [6, 6, 6, 7, 10, 13, 16, 22, 23], [6, 9, 10, 11, 17, 19, 20, 25, 32, 32]
-    _, survival = kaplan_meier(SeenDelays(relapsed, [*censored, 34, 35]))
-    assert survival == pytest.approx([0.857, 0.807, 0.753, 0.690, 0.627, 0.538, 0.448], abs=5e-4)
 
 
 LAWS = [Poisson(50), Poisson(0.5), Geometric(50), LogNormal(20, 0.7), LogNormal(20, 1.5)]
@@ -239,3 +215,80 @@ def test_observed_covers_the_next_delay(delay, num, now):
         # in about 1e-3 of the seeds.
         heavy = delay == LogNormal(20, 1.5) and level > 0.9
         assert missed <= (4.0 if heavy else 1.2) * (1 - level) + 3 * error
+
+
+def ceil_sqrt(number: int) -> int:
+    """The smallest whole number whose square is at least ``number``."""
+    root = max(int(math.sqrt(number)) - 2, 0)
+    while root * root < number:
+        root += 1
+    return root
+
+
+def designs(horizon: int, first: int | None) -> list[int]:
+    """q_1, ..., q_12 of doubling from a first length, or of square roots."""
+    lengths = [1 if first is None else first]
+    while len(lengths) < 13:
+        lengths.append(ceil_sqrt(horizon * lengths[-1]) if first is None else 2 * lengths[-1])
+    return lengths[1:] if first is None else lengths[:-1]
+
+
+def cut(lengths: list[int], horizon: int) -> list[int]:
+    """The lengths of all rounds of the horizon, the last one cut."""
+    found: list[int] = []
+    while sum(found) < horizon:
+        found.append(min(lengths[len(found)], horizon - sum(found)))
+    return found
+
+
+@given(
+    horizon=st.integers(1, 4000),
+    first=st.none() | st.integers(1, 50),
+    steps=st.floats(0, 60) | st.integers(0, 60),
+)
+def test_lengths_are_those_of_plain_loops(horizon, first, steps):
+    rounds = SquareRoot(horizon) if first is None else Doubling(first)
+    q = designs(horizon, first)
+    assert [rounds.design_length(r) for r in range(1, 13)] == q
+    assert [rounds.length(r, horizon, 0.1, NOTHING) for r in range(1, 13)] == q
+    assert rounds.lengths(horizon, 0.1) == cut(q, horizon)
+    assert rounds.count(horizon, 0.1) == len(cut(q, horizon))
+    late = DelayAware(rounds, FixedAllowance(steps))
+    longer = [length + math.ceil(steps) for length in q]
+    assert [late.design_length(r) for r in range(1, 13)] == q
+    assert [late.length(r, horizon, 0.1, NOTHING) for r in range(1, 13)] == longer
+    assert late.lengths(horizon, 0.1) == cut(longer, horizon)
+    assert late.count(horizon, 0.1) == len(cut(longer, horizon))
+
+
+def test_square_roots_are_exact_where_floats_are_not():
+    horizon = (2**31 + 1) ** 2  # the root of horizon is whole, floats do not tell horizon + 1 apart
+    assert SquareRoot(horizon).design_length(1) == 2**31 + 1
+    assert SquareRoot(horizon + 1).design_length(1) == 2**31 + 2
+
+
+def test_allowances_of_delays():
+    allowance = Quantile(Poisson(50))
+    steps = int(allowance(32, 1000, 0.01, NOTHING))
+    known = DelayAware(SquareRoot(1000), Poisson(50))
+    assert known == DelayAware(SquareRoot(1000), allowance)
+    assert known.lengths(1000, 0.01) == [32 + steps, 179 + steps, 424 + steps, 365 - 3 * steps]
+    learnt = DelayAware(SquareRoot(1000), Observed(0.9))
+    assert learnt.length(1, 1000, 0.01, NOTHING) == 32 + 32
+    assert learnt.length(2, 1000, 0.01, SeenDelays([7] * 60)) == 179 + 7
+    # The largest number that is possible, since it must not depend on delays to come.
+    assert learnt.count(1000, 0.01) == SquareRoot(1000).count(1000, 0.01) == 4
+
+
+def test_horizons_agree():
+    for rounds in (SquareRoot(30), DelayAware(SquareRoot(30), 3)):
+        assert rounds.agreed_horizon() == rounds.agreed_horizon(30) == 30
+        with pytest.raises(ValueError, match="horizon must be 30"):
+            rounds.agreed_horizon(31)
+    assert Doubling().agreed_horizon(7) == 7
+    for rounds in (DelayAware(Doubling(), 1), 3):
+        with pytest.raises(ValueError, match="rounds must"):
+            DelayAware(rounds, 1)
+    for given_ in (None, 0):
+        with pytest.raises(ValueError, match="horizon must"):
+            DelayAware(Doubling(), 1).agreed_horizon(given_)

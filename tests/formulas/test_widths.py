@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -43,20 +43,7 @@ def known(x: Numbers) -> tuple[float, float, float]:
 
 
 numbers = drawn_numbers(B=st.just(0.0) | st.floats(0.001, 5), N=st.integers(1, 5000))
-usual = dict.fromkeys((each.name for each in fields(Numbers)), 1.0)
-ONE = Numbers(
-    **{
-        **usual,
-        "sigma": 0.1,
-        "delta": 0.1,
-        "lam": 0.02,
-        "gain": 3.0,
-        "n": 6,
-        "d": 2,
-        "N": 9,
-        "R": 2,
-    }
-)
+ONE = Numbers(sigma=0.1, delta=0.1, lam=0.02, gain=3.0, n=6, d=2, N=9, R=2)
 
 
 def continuous(x: Numbers, c: float, largest: float) -> tuple[float, float]:

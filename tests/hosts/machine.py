@@ -101,14 +101,14 @@ class Memory:
 
 
 class InStudy:
-    """A study of the library in a file."""
+    """A study of the library in a file of a folder, or at a URL."""
 
     cannot = ("late",)
     is_immediate = True
 
-    def __init__(self, recipe: Recipe, folder: Path, minimizes: bool = True) -> None:
+    def __init__(self, recipe: Recipe, place: Path | str, minimizes: bool = True) -> None:
         self.recipe, self.minimizes = recipe, minimizes
-        self.place = folder / "study.db"
+        self.place = place / "study.db" if isinstance(place, Path) else place
         self.resume()
 
     def resume(self) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 import botorch_ext as bx
 from tests.hosts.machine import ACTIONS, PLAIN, SPACE, InStudy, Machine, Memory, quietly
-from tests.hosts.methods import ARGUMENTS, recipe
+from tests.hosts.methods import recipe
 
 pytestmark = quietly
 
@@ -19,15 +19,12 @@ SCRIPT += [("correct", 0), ("fail", 0), ("resume", 0), ("ask", 0), ("give up", 0
 SCRIPT += [("correct", 1), ("ask", 0), ("late", 0), ("resume", 0), ("tell", 0), ("ask", 0)]
 
 
-def test_every_algorithm_has_arguments():
-    assert ARGUMENTS.keys() == set(bx.algorithms.__all__)
-
-
 #: One of each class of strategies; the others are slow together.
 QUICK = ("bpe_delay", "certified_bucb", "cgp_ucb", "credible_ucb", "gp_ucb", "gp_ucb_sdf")
 QUICK += ("insured_ucb", "integrated_ei", "regret_balancing", "thompson_sampling")
 METHODS = [
-    pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in ARGUMENTS
+    pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+    for name in bx.algorithms.__all__
 ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import multiprocessing
@@ -152,20 +151,6 @@ def storages(folder: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "journal"])
-def test_a_study_goes_on_from_a_file(tmp_path: Any, kind: str) -> None:
-    hand, storage = by_hand(), storages(tmp_path)[kind]
-    for _ in range(2):
-        study = study_of(storage=storage(), study_name="one", load_if_exists=True)
-        study.optimize(bowl, n_trials=3)
-    for trial in study.trials:
-        asked = hand.ask()
-        assert [*trial.params.values()] == asked.x.tolist()
-        assert [*trial.system_attrs] == [ATTRIBUTE]
-        assert len(json.dumps(trial.system_attrs)) < (2500 if trial.number == 0 else 500)
-        hand.tell(asked.id, -trial.value)
-
-
 @pytest.mark.parametrize("kind", ["sqlite", "journal", "memory"])
 def test_a_study_that_is_deleted_and_made_again_begins_anew(tmp_path: Any, kind: str) -> None:
     storage, shared = storages(tmp_path)[kind](), sampler()
@@ -203,6 +188,8 @@ def test_several_processes_never_ask_the_same(tmp_path: Any, kind: str) -> None:
     trials = optuna.load_study(study_name="one", storage=storage()).trials
     assert len({tuple(trial.params.values()) for trial in trials}) == 15
     assert sorted(numbers(trials)) == [*range(15)]  # each knew all that were asked before
+    sizes = [len(json.dumps(trial.system_attrs)) for trial in trials]
+    assert sizes[0] < 2500 and max(sizes[1:]) < 800
 
 
 def test_threads_never_ask_the_same() -> None:
@@ -210,20 +197,6 @@ def test_threads_never_ask_the_same() -> None:
     study.optimize(bowl, n_trials=8, n_jobs=4)
     assert len({tuple(trial.params.values()) for trial in study.trials}) == 8
     assert sorted(numbers(study.trials)) == [*range(8)]
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy], ids=["deep", "shallow"])
-def test_a_copy_of_a_sampler_asks_the_same_and_goes_its_own_way(copied: Any) -> None:
-    study, hand = study_of(), by_hand()
-    study.optimize(bowl, n_trials=4)
-    before, study.sampler = study.sampler, copied(study.sampler)
-    assert before is not study.sampler
-    study.sampler.reseed_rng()
-    asked = study.ask(SPACE).params
-    for trial in study.trials[:4]:
-        hand.tell(hand.ask(), -trial.value)
-    assert [*asked.values()] == hand.ask().x.tolist()
-    assert before._followed.hosted.strategy.history.num_asked == 4
 
 
 def test_a_retry_is_a_trial_of_its_own() -> None:

@@ -8,18 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from botorch.models.kernels.categorical import CategoricalKernel
-from botorch.models.utils.gpytorch_modules import get_covar_module_with_dim_scaled_prior
 from gpytorch import constraints, kernels, priors
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 from torch import nn
 
 import botorch_ext as bx
-from botorch_ext import delays, widths
 from botorch_ext.integrations.saved_arguments import allow_argument, as_text, from_text
-from botorch_ext.kernels import GroupAdditiveKernel, NuggetKernel, TaskKernel
 from botorch_ext.kernels.structure import plain_kernel
 from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_events import to_json
@@ -45,34 +40,20 @@ def of_numbers(kernel, seed=0):
     return kernel.requires_grad_(False)
 
 
-def bounded(bound):
-    return RBF(lengthscale_constraint=bound)
-
-
+#: Those that version 0.2.0 saved, among them priors, constraints and batches; and two made here.
+SAVED = ("sum", "product", "BoTorch", "batch", "categories", "rational", "pieces", "cosine")
+SAVED += ("groups", "nugget", "prior of tasks", "tasks")
 KERNELS = {
-    "sum": kernels.AdditiveKernel(RBF(active_dims=(0,)), kernels.PeriodicKernel()),
+    **{name: from_text(TEXTS[name])["value"] for name in SAVED},
     "scaled": kernels.ScaleKernel(
         Matern(1.5, ard_num_dims=2, active_dims=(0, 2), lengthscale_prior=priors.GammaPrior(3, 6)),
         outputscale_prior=priors.LogNormalPrior(0.0, 1.0),
     ),
-    "BoTorch": get_covar_module_with_dim_scaled_prior(ard_num_dims=3),
-    "batch": RBF(batch_shape=torch.Size([2]), ard_num_dims=3),
-    "categories": CategoricalKernel(ard_num_dims=3),
-    "cosine": kernels.CosineKernel(period_length_constraint=constraints.LessThan(3.0)),
-    "groups": GroupAdditiveKernel(RBF(ard_num_dims=3), [[0], [1, 2]], dim=3),
-    "nugget": NuggetKernel(0.1, active_dims=(1,)),
-    "no transform": bounded(constraints.GreaterThan(0.1, None, initial_value=1.05)),
-    "prior of tasks": kernels.IndexKernel(
-        num_tasks=3,
-        active_dims=(3,),
-        prior=priors.LKJCovariancePrior(3, 1.0, priors.GammaPrior(1.0, 1.0)),
+    "no transform": RBF(
+        lengthscale_constraint=constraints.GreaterThan(0.1, None, initial_value=1.05)
     ),
-    "tasks": TaskKernel([[1.0, 1 / 3], [1 / 3, 1.0]], active_dims=(3,)),
 }
 VALUES = {
-    "plain": [1, 2.0, True, None, "a", 0.1 + 0.2, -0.0, 1e-320],
-    "nested": {"a": (1, [2.0, {0: "b"}])},
-    "initial": (torch.rand(3, 2, dtype=torch.float64), torch.rand(3, 1)),
     "tree": bx.Box(
         [(0, 1), (1, 9), (2, 4)],
         integer=[1],
@@ -89,10 +70,6 @@ VALUES = {
             conditions={"b": ("c", ["u"])},
         )
     ),
-    "fitted": bx.Fitted(every=3),
-    "width": widths.Scaled(widths.Enlarged(widths.SelfNormalized(2.0, 0.1, 0.05), 0.1), 1 / 3),
-    "SciPy": delays.FromScipy(stats.lognorm(s=0.5, scale=3)),
-    "models": bx.CandidateModels.lengthscales(RBF(), [0.1, 1 / 3, 0.5], 0.01).with_nugget(0.1),
 }
 
 

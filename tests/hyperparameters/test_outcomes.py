@@ -7,7 +7,12 @@ import torch
 from torch.distributions import MultivariateNormal
 from torch.testing import assert_close
 
+import botorch_ext as bx
+from botorch_ext import Box
+from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.hyperparameters.density import Density
+from botorch_ext.hyperparameters.ensemble import Ensemble
+from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.hyperparameters.prior import Prior
 from tests.helpers import drawn
@@ -114,3 +119,101 @@ def test_units_do_not_matter_to_the_ends_of_the_numbers(size, shift, bend):
     assert_close(outcomes.values, Outcomes.of(shares, CPU, bend).values, rtol=0, atol=1e-6)
     if bend:
         assert outcomes.untransformed(outcomes.values - 1e3).isfinite().all()
+
+
+SPACE = bx.Box(
+    [[10.0, -1.0, 1e-3, 2.0], [30.0, 4.0, 1e1, 9.0]],
+    integer=[1],
+    log=[2],
+    categories={3: [2, 5, 9]},
+)
+HALF = math.sqrt(0.5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_columns_are_those_of_the_unit_cube_with_gradients_by_the_points(dtype):
+    x = [[15.0, -1.0, 1e-1, 2.0], [30.0, 4.0, 1e1, 5.0], [30.0, 4.0, 1e1, 9.0]]
+    x = torch.tensor(x, dtype=dtype)
+    inputs = Inputs.of(SPACE.to(dtype), None, x)
+    # Six whole numbers have a sixth each, and any two categories are one apart.
+    categories = HALF * torch.eye(3, dtype=torch.float64)
+    expected = torch.tensor([[0.25, 1 / 12, 0.5], [1, 11 / 12, 1], [1, 11 / 12, 1]]).double()
+    close = {"rtol": 1e-5, "atol": 1e-6}
+    assert_close(inputs.features(x), torch.cat([expected, categories], dim=1), **close)
+    assert (inputs.groups.tolist(), inputs.num_columns) == ([0, 1, 2, 3, 3, 3], 4)
+    assert inputs.of_features(torch.arange(4)).tolist() == [0, 1, 2, 3, 3, 3]
+    weights = torch.linspace(0.5, 2, 6, dtype=torch.float64)
+    gradient = inputs.pullback(x, weights.expand(3, 6))
+    by_log = weights[2] / (x[:, 2].double() * math.log(1e4))
+    rest = torch.tensor([weights[0] / 20, weights[1] / 6, 0.0, 0.0]).double().repeat(3, 1)
+    rest[:, 2] = by_log
+    assert gradient.dtype == dtype
+    assert_close(gradient.double(), rest, rtol=1e-5, atol=0)
+
+
+def test_columns_that_do_not_count_have_no_gradient():
+    box = bx.Box(SPACE.bounds, integer=[1], conditions={0: (1, [0, 3]), 2: (1, [3])})
+    X = box.sample(40, seed=0)
+    inputs = Inputs.of(box, None, X)
+    gradient = inputs.pullback(X, torch.ones_like(inputs.features(X)))
+    assert torch.equal(gradient[:, [0, 2]] != 0, box.active(X)[:, [0, 2]])
+    assert inputs.sides is None
+
+
+def test_plain_boxes_and_finite_sets(device):
+    points = torch.tensor([[2.0, 7.0], [4.0, 7.0], [3.0, 7.0]], dtype=torch.float64, device=device)
+    of_set = Inputs.of(bx.FiniteSet(points), None, points)
+    assert of_set.features(points).tolist() == [[0, 0], [1, 0], [0.5, 0]]
+    of_box = Inputs.of(bx.Box(torch.tensor([[2.0, -7.0], [4.0, 7.0]], device=device)), None, points)
+    assert of_box.features(points.float()).tolist() == [[0, 1], [1, 1], [0.5, 1]]
+    assert of_set.groups is of_box.groups is None
+
+
+def test_contexts_range_as_their_domain_or_as_those_seen_and_tasks_are_categories():
+    box = bx.Box([[0.0], [2.0]])
+    joint = torch.tensor([[1.0, 5.0, 2.0], [2.0, 9.0, 2.0]], dtype=torch.float64)
+    known = ContextSpace(bx.Box([[5.0, 0.0], [15.0, 4.0]]))
+    assert Inputs.of(box, known, joint).features(joint).tolist() == [[0.5, 0, 0.5], [1, 0.4, 0.5]]
+    unknown = Inputs.of(box, ContextSpace(), joint)
+    assert unknown.features(joint).tolist() == [[0.5, 0, 0], [1, 1, 0]]
+    context = torch.tensor([13.0, 2.0], dtype=torch.float64)
+    assert unknown.at(joint[:1, :1], context).tolist() == [[0.5, 2, 0]]
+    assert Inputs.of(box, ContextSpace(dim=2), joint[:0]).num_columns == 3
+    tasks = ContextSpace(bx.FiniteSet([[0.0], [1.0], [2.0]]), tasks=((0, 3),))
+    joint = torch.tensor([[1.0, 0.0], [1.0, 2.0]], dtype=torch.float64)
+    inputs = Inputs.of(box, tasks, joint)
+    assert inputs.groups.tolist() == [0, 1, 1, 1]
+    assert float(inputs.features(joint).diff(dim=0).norm()) == pytest.approx(1.0)
+
+
+BOX = Box([[2.0, -3.0], [5.0, -1.0]])
+X, AT = BOX.sample(30, 1), BOX.sample(12, 2)
+Y = torch.sin(2 * X[:, 0]) - (X[:, 1] + 2).square()
+PARAMETERS = torch.tensor([[-1.0, 0.3, -6.0, 0.5], [0.2, -0.5, -2.0, -3.0]], dtype=torch.float64)
+
+
+def ensemble_of(n, bend=1.0, box=BOX):
+    outcomes = Outcomes.of(Y[:n], X.device, bend)
+    return Ensemble.of(PARAMETERS, Inputs.of(box, None, X[:n]), X[:n], outcomes)
+
+
+@pytest.mark.parametrize("box", [BOX, Box([[1.0, -4.0], [5.0, -1.0]])])
+def test_an_extended_ensemble_is_that_of_all_observations(box):
+    before, whole = ensemble_of(22), ensemble_of(30, box=box)
+    old = before.mean_and_std(X)
+    # In a wider box inputs mean something else, and models are built anew.
+    grown = before.extended(Inputs.of(box, None, X), X, Outcomes.of(Y, X.device, 1.0))
+    assert_close(grown.constants, whole.constants)
+    for own, expected in zip(grown.mean_and_std(AT), whole.mean_and_std(AT), strict=True):
+        assert_close(own, expected)
+    for own, expected in zip(before.mean_and_std(X), old, strict=True):
+        assert torch.equal(own, expected)
+
+
+def test_of_rows_is_given_those_observations_alone():
+    whole, rows = ensemble_of(30), torch.tensor([3, 4, 8, 20, 29])
+    some = whole.of_rows(rows)
+    assert some.num_observations == 5
+    values = whole.outcomes.values[rows] - some.constants.unsqueeze(-1)
+    assert_close(some.model.factor.y[:, :5], values)
+    assert some.model.posterior(some.inputs.features(X)).mean.shape == (2, 30, 1)

@@ -5,14 +5,26 @@ import math
 import pytest
 import torch
 from gpytorch.kernels import AdditiveKernel as Sum
-from gpytorch.kernels import IndexKernel, LinearKernel, ProductKernel
+from gpytorch.kernels import IndexKernel, ProductKernel
 from torch.testing import assert_close
 
-from botorch_ext.kernel_functions import freeze
+from botorch_ext.kernel_functions import CombinedKernel, StationaryKernel, freeze
+from botorch_ext.kernel_functions.smoothed_matern import SmoothedMatern
+from botorch_ext.kernel_functions.stationary import weighted_squares
 from botorch_ext.kernels import ActionContextKernel, AdditiveKernel, TaskKernel
-from tests.helpers import devices, pairwise, tolerance
-from tests.kernel_functions.additive import ARD, BASES, BATCHED, DECOMPOSITIONS, batch_of
-from tests.kernel_functions.kernels import periodic, points, scaled, spread, stationary
+from tests.helpers import devices, drawn, pairwise, tolerance
+from tests.kernel_functions.kernels import (
+    ARD,
+    BASES,
+    BATCHED,
+    DECOMPOSITIONS,
+    batch_of,
+    periodic,
+    points,
+    scaled,
+    spread,
+    stationary,
+)
 from tests.kernels import joint
 
 pytestmark = joint.sparse_matrices
@@ -127,11 +139,6 @@ def test_values_have_derivatives_in_both_inputs_and_none_at_the_same_point(name)
     assert_close(pullback(torch.ones_like(K)).abs().max().item(), 0.0, **TOL)
 
 
-def test_sums_with_a_kernel_without_closed_form_have_none():
-    frozen = freeze(stationary(1.5) + LinearKernel().double(), torch.float64, CPU)
-    assert not frozen.has_closed_form_gradient
-
-
 def test_a_column_that_counts_twice_pulls_twice():
     frozen = freeze(stationary(math.inf, active_dims=(1, 1)), torch.float64, CPU)
     X1, X2 = points(6, 0), points(4, 1).requires_grad_()
@@ -166,3 +173,35 @@ def test_points_without_all_columns_are_refused(name):
     ):
         with pytest.raises(ValueError, match="at least 4 columns"):
             act()
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_values_and_gradients_are_those_of_the_sum(batched, device):
+    lengthscale = drawn(3, 1, 2, low=0.2, high=1.2).to(device)
+    share = torch.tensor([0.0, 0.3, 1.0], dtype=torch.float64, device=device)
+    parts = [
+        StationaryKernel(math.inf, lengthscale, share, None),
+        StationaryKernel(2.5, lengthscale, 1 - share, None),
+    ]
+    kernel, plain = SmoothedMatern(lengthscale, share), CombinedKernel(parts, False, None)
+    X1, X2 = drawn(5, 2).to(device), drawn(*([3] if batched else []), 4, 2, seed=1).to(device)
+    if not batched:
+        X2[0] = X1[0]
+    (K, pull), (expected, expected_pull) = (
+        each.value_and_pullback(X1, X2) for each in (kernel, plain)
+    )
+    W = drawn(3, 5, 4, seed=2, low=-1.0).to(device)
+    for got in (K, kernel(X1, X2)):
+        assert_close(got, expected, **tolerance(K.dtype))
+    assert_close(pull(W), expected_pull(W), **tolerance(K.dtype))
+    assert_close(kernel.diagonal(X1), torch.ones_like(X1[:, 0]))
+
+
+def test_distances_of_many_points_in_many_columns_are_those_of_few(monkeypatch):
+    X1, rate = drawn(60, 8), drawn(3, 1, 8, seed=1, low=1.0, high=2.0)
+    X2 = torch.cat([X1[:20] + 1e-7, drawn(30, 8, seed=2)])
+    expected = weighted_squares(X1, X2, rate, -1)
+    monkeypatch.setattr("botorch_ext.kernel_functions.stationary._MOST_DIFFERENCES", 100)
+    squares = weighted_squares(X1, X2, rate, -1)
+    assert squares.max() <= 0
+    assert_close(squares, expected, rtol=1e-13, atol=1e-13)

@@ -1,9 +1,10 @@
-"""Kernels on actions and contexts with their formulas, away from the origin.
+"""Kernels on actions and contexts with their parts, away from the origin.
 
 Joint points have five columns: three of the action, a real one of the context, and a task.
 """
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -44,68 +45,42 @@ def action_context(action: Kernel, context: Kernel | None = None, *columns: obje
     return ActionContextKernel(action, context, *(columns or (3, [4])))
 
 
-def rbf_formula(lengthscale):
-    def value(s, t):
-        return math.exp(-0.5 * sum(((a - b) / lengthscale) ** 2 for a, b in zip(s, t, strict=True)))
-
-    return value
-
-
-def matern32_formula(lengthscale):
-    def value(s, t):
-        r = math.sqrt(3) * math.dist(s, t) / lengthscale
-        return (1 + r) * math.exp(-r)
-
-    return value
-
-
-def task_formula(covariance):
-    return lambda s, t: float(covariance[int(s[0])][int(t[0])])
-
-
-def index_formula(kernel):
-    B, v = kernel.covar_factor.tolist(), kernel.var.tolist()
-
-    def value(s, t):
-        i, j = int(s[0]), int(t[0])
-        return sum(b * c for b, c in zip(B[i], B[j], strict=True)) + (v[i] if i == j else 0.0)
-
-    return value
-
-
 # GPyTorch's IndexKernel makes sparse matrices.
 sparse_matrices = pytest.mark.filterwarnings("ignore:Sparse invariant checks are:UserWarning")
 
-# How to make a part, and its formula.
-RBF = (lambda **more: stationary(math.inf, 0.7, **more)), rbf_formula(0.7)
-MATERN = (lambda **more: stationary(1.5, 1.1, **more)), matern32_formula(1.1)
-TASKS = (lambda **more: TaskKernel(COVARIANCE, **more)), task_formula(COVARIANCE.tolist())
-LEARNED = (lambda **more: index_kernel(**more)), index_formula(index_kernel())
+RBF, MATERN = partial(stationary, math.inf, 0.7), partial(stationary, 1.5, 1.1)
+TASKS, LEARNED = partial(TaskKernel, COVARIANCE), index_kernel
 
 
-def of_parts(action, context, seen, *columns, active=(None, None)):
-    """What makes a kernel, the formulas of its two parts, and the columns that they see."""
+def of_parts(action, context, seen, *columns, active=({}, {})):
+    """What makes a kernel, its two parts alone, and the columns that they see."""
 
     def made():
-        first, second = (
-            part[0](**({} if dims is None else {"active_dims": dims}))
-            for part, dims in zip((action, context), active, strict=True)
-        )
-        return ActionContextKernel(first, second, *columns), action[1], context[1], *seen
+        first, second = action(**active[0]), context(**active[1])
+        return ActionContextKernel(first, second, *columns), action(), context(), *map(list, seen)
 
     return made
 
 
 ACTIONS = (0, 1, 2)
-BY_FORMULA = {
+OF_PARTS = {
     "product": of_parts(RBF, MATERN, (ACTIONS, (3,)), 3, 1),
     "sum": of_parts(MATERN, RBF, (ACTIONS, (3,)), 3, 1, "sum"),
     "all others": of_parts(RBF, MATERN, (ACTIONS, (3, 4)), 3),
     "listed": of_parts(MATERN, RBF, ((3, 0), (2, 1)), (3, 0), (2, 1)),
-    "active dims": of_parts(RBF, MATERN, ((0,), (4,)), (2, 0), (4, 3), active=((1,), (0,))),
+    "active dims": of_parts(
+        RBF,
+        MATERN,
+        ((0,), (4,)),
+        (2, 0),
+        (4, 3),
+        active=({"active_dims": (1,)}, {"active_dims": (0,)}),
+    ),
     "given tasks": of_parts(RBF, TASKS, (ACTIONS, (4,)), 3, [4]),
     "sum with tasks": of_parts(RBF, TASKS, (ACTIONS, (4,)), 3, [4], "sum"),
-    "a task among contexts": of_parts(RBF, TASKS, (ACTIONS, (4,)), 3, active=(None, (1,))),
+    "a task among contexts": of_parts(
+        RBF, TASKS, (ACTIONS, (4,)), 3, active=({}, {"active_dims": (1,)})
+    ),
     "learned tasks": of_parts(RBF, LEARNED, (ACTIONS, (4,)), 3, (4,)),
     "sum with learned tasks": of_parts(RBF, LEARNED, (ACTIONS, (4,)), 3, (4,), "sum"),
 }
@@ -115,7 +90,7 @@ COVARIANCES = torch.stack([COVARIANCE, torch.eye(4).double(), 0.5 * COVARIANCE])
 TASKS_AND_VALUES = stationary(1.5, 1.2, active_dims=(0,)) * TaskKernel(COVARIANCE, active_dims=(1,))
 
 # Kernels whose frozen form has a gradient in closed form.
-SINGLE = {name: (lambda make=make: make()[0]) for name, make in BY_FORMULA.items()} | {
+SINGLE = {name: (lambda make=make: make()[0]) for name, make in OF_PARTS.items()} | {
     "joint columns": lambda: ActionContextKernel(
         scaled(stationary(2.5, spread(0.5, 1.5, 1, 3))), TASKS_AND_VALUES, 3
     ),

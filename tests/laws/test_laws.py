@@ -15,7 +15,7 @@ from botorch_ext.testing.sessions import Session
 from botorch_ext.testing.states import beliefs, reading
 from tests.helpers import devices
 from tests.laws.registry import ENTRIES, METHODS, ON_BOXES, ON_SETS, POLICIES, QUICK, SCENARIOS
-from tests.laws.shared_sessions import quietly
+from tests.laws.scenarios import quietly
 
 pytestmark = quietly
 

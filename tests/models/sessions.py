@@ -72,15 +72,15 @@ def made(specs, **kwargs):
 class Session:
     """A set of models next to its rows: a point and a value, None if it pends."""
 
-    def __init__(self, specs, finite=False, device="cpu", dtype=torch.float64):
-        self.specs, self.finite, self.device, self.dtype = list(specs), finite, device, dtype
-        self.models = made(specs, device=device, dtype=dtype)
+    def __init__(self, specs, finite=False, device="cpu"):
+        self.specs, self.finite, self.device = list(specs), finite, device
+        self.models = made(specs, device=device)
         if finite:
             self.models = self.models.on(self.cast(CANDIDATES))
         self.rows = []
 
     def cast(self, given):
-        return None if given is None else given.to(device=self.device, dtype=self.dtype)
+        return None if given is None else given.to(self.device)
 
     def add(self, X, Y):
         self.models.add(self.cast(X), self.cast(Y))
@@ -121,7 +121,7 @@ class Session:
 
     def close(self, got, expected):
         expected = torch.as_tensor(expected, dtype=torch.float64).reshape(got.shape)
-        assert_close(got.cpu().double(), expected, **tolerance(self.dtype))
+        assert_close(got.cpu(), expected, **tolerance(torch.float64))
 
     def check(self, without=(), index=3):
         models = self.models

@@ -11,7 +11,7 @@ from gpytorch.kernels import LinearKernel, PeriodicKernel, RBFKernel, ScaleKerne
 from torch.testing import assert_close
 
 from botorch_ext import CandidateModels, KernelGP
-from botorch_ext.kernels import AdditiveKernel, TaskKernel
+from botorch_ext.kernels import AdditiveKernel, NuggetKernel, TaskKernel
 from botorch_ext.widths import SelfNormalized
 from tests.helpers import drawn, matern, rbf, tolerance
 from tests.kernel_functions.kernels import periodic, scaled
@@ -93,6 +93,14 @@ SETS = {
         ["{0,1}", "{0|1}"],
         alone(AdditiveKernel(rbf(0.8), groups, 2) for groups in ALL_OF_TWO),
     ),
+    "twins": (
+        lengthscales(RBFKernel(), GRID[:2], 0.05, means=ramp).with_nugget(0.4),
+        [*NAMES[:2], *(f"{name}, nugget 0.4" for name in NAMES[:2])],
+        [
+            *alone(map(rbf, GRID[:2]), mean=ramp),
+            *alone((rbf(v) + NuggetKernel(0.16) for v in GRID[:2]), mean=ramp),
+        ],
+    ),
     **{
         f"joint, {name}": (lengthscales(make(1.0), GRID, 0.05), NAMES, alone(map(make, GRID)))
         for name, make in OF_TASKS.items()
@@ -105,10 +113,11 @@ SETS = {
 def test_each_model_of_a_set_is_a_separate_one(name):
     models, names, members = SETS[name]
     draws = points if name.startswith("joint") else draw
-    X, Z, Y = draws(10, 0), draws(5, 1), values(10, 2)
+    X, Y = draws(8, 0)[[*range(8), 0, 1]], values(10, 2)  # some twice
+    Z = torch.cat([draws(5, 1), X[:2]])
     X, Z = (each[:, :2] if name == "all groups" else each for each in (X, Z))
     assert models.names == names
-    assert len(models.parts) == (2 if name == "prior means" else 1)
+    assert len(models.parts) == (2 if name in ("prior means", "twins") else 1)
     models.add(X, Y)
     mean, std = models.mean_and_std(Z)
     for i, (kernel, noise, prior) in enumerate(members):
@@ -203,31 +212,6 @@ def add_one_of_two(models, X, Y):
 def test_the_default_growth_is_a_power():
     models = CandidateModels.growing(RBFKernel(), 1.0, 0.1, 2)
     assert len(models.grow(50)) == sum(math.exp(-i / 2) > 50**-0.9 for i in range(1, 50))
-
-
-def test_twins_are_the_models_with_a_nugget():
-    grid, s = [0.3, 2.7], 0.4
-    models = CandidateModels.lengthscales(RBFKernel(), grid, 0.02, means=lambda X: X[..., 0])
-    both = models.with_nugget(s)
-    assert both.names == [*models.names, *(f"{name}, nugget 0.4" for name in models.names)]
-    assert both.lengthscales_of is None
-    X, Y = draw(8, 0)[[*range(8), 0, 1, 2]], values(11, 2)  # some twice
-    both.add(X, Y)
-    Z = torch.cat([draw(4, 1), X[:2]])
-    mean, std = both.mean_and_std(Z)
-    for u, kernel in enumerate([rbf(scale) for scale in [*grid, *grid]]):
-
-        def k(A, B, kernel=kernel, nugget=s**2 * (u > 1)):
-            same = (A.unsqueeze(1) == B.unsqueeze(0)).all(dim=-1)
-            return kernel(A, B).to_dense().detach() + nugget * same
-
-        system = k(X, X) + 0.02 * torch.eye(11)
-        expected = Z[:, 0] + k(Z, X) @ torch.linalg.solve(system, Y - X[:, 0])
-        assert_close(mean[u], expected, **EXACT)
-        variance = k(Z, Z) - k(Z, X) @ torch.linalg.solve(system, k(X, Z))
-        assert_close(std[u], variance.diagonal().sqrt(), **EXACT)
-        gain = 0.5 * torch.linalg.slogdet(system / 0.02).logabsdet
-        assert_close(both.information_gain()[u], gain, **EXACT)
 
 
 def test_twins_of_twins_take_the_width_of_the_first():

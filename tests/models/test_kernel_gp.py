@@ -255,18 +255,6 @@ def test_conditioned_models_and_fantasies_are_the_dense_posteriors(pending, empt
     assert model.fantasize(Xf.detach(), sampler).posterior(Z).mean.shape == (3, 2, 5, 1)
 
 
-def test_a_batch_without_data_is_conditioned_and_fantasized():
-    X, Y = torch.stack([draw(3, s)[0] for s in (1, 2)]), values(6, 0).reshape(2, 3, 1)
-    model, (Z, _) = KernelGP(stationary(math.inf, spread(0.7, 0.7, 2, 1, 1)), 0.05), draw(5, 3)
-    mean, std = model.condition_on_observations(X, Y).mean_and_std(Z)
-    for i in range(2):
-        expected = dense_posterior(rbf(0.7), X[i], Y[i, :, 0], Z, 0.05)
-        assert_close(mean[i], expected[0], **TOL)
-        assert_close(std[i], expected[1].diagonal().sqrt(), **TOL)
-    fantasies = model.fantasize(X[:, None], SobolQMCNormalSampler(torch.Size([4]), seed=0))
-    assert fantasies.posterior(Z[:2]).mean.shape == (4, 2, 2, 2, 1)
-
-
 @pytest.mark.parametrize("name", ["one", "lengthscales"])
 def test_a_conditioned_model_takes_over_what_pends(name):
     session, (X, _), Y = Session(SPECS[name]), draw(9, 1), values(3, 1)
@@ -288,11 +276,6 @@ def test_a_conditioned_model_takes_over_what_pends(name):
         assert_close(told.mean_and_std(CANDIDATES)[0].reshape(expected.shape), expected, **TOL)
         for each in (told, session):
             each.set_targets([0], torch.ones(1, dtype=torch.float64))
-    session.models, session.finite = session.models.on(CANDIDATES), True
-    session.check()
-    session.set_targets([1, 7], Y[:2])
-    session.remove(3)
-    session.check()
 
 
 @pytest.mark.parametrize("outputscale", [1e-12, 1.0, 1e12])

@@ -99,18 +99,6 @@ def test_an_original_is_the_same_to_the_last_bit_as_one_without_forks(finite):
         assert torch.equal(a, b)
 
 
-@pytest.mark.parametrize("finite", [False, True])
-def test_float32(finite, device):
-    specs = [(kernel, max(noise, 0.05), mean) for kernel, noise, mean in SPECS["mixed"]]
-    session = Session(specs, finite, device, torch.float32)
-    X = draw(8, 1)
-    session.add(X[:5], torch.sin(X[:5, 1]))
-    session.add(X[5:7], None)
-    session.add(X[7:], torch.sin(X[7:, 1]))
-    session.check(without=[1, 5])
-    session.select([6, 2, 0]).check(without=[1])
-
-
 def test_what_is_stored_holds_no_rows_of_others():
     models = CandidateModels([rbf(0.5 + 0.1 * i) for i in range(20)], 0.1)
     X = draw(40, 0)
@@ -236,21 +224,6 @@ def test_a_stack_is_its_members(name, device):
             assert_close(std, expected[1], **EXACT)
 
 
-@pytest.mark.parametrize("t_batch", [(), (5, 1), (3,)])
-def test_joint_posteriors_of_a_batch_are_those_of_each_model(t_batch):
-    models = made([(rbf(0.7), 0.02, m) for m in (sine, constant_mean(2.0), lambda X: -X[..., 1])])
-    X, Z = draw(10, 5), draw(4, 6)
-    models.add(X, torch.sin(X[:, 1]))
-    posterior = models.parts[0].model.posterior(Z.expand(*t_batch, 4, 2))
-    covariance = posterior.distribution.covariance_matrix
-    for i in range(3):
-        alone = models.single(i).posterior(Z)
-        mean = posterior.mean[..., i, :, :]
-        assert_close(mean, alone.mean.expand_as(mean), **EXACT)
-        expected = alone.distribution.covariance_matrix.expand_as(covariance[..., i, :, :])
-        assert_close(covariance[..., i, :, :], expected, **EXACT)
-
-
 def test_batched_kernels_count_as_their_members():
     batched = RBFKernel(batch_shape=torch.Size([2])).double()
     batched.lengthscale = torch.tensor([0.3, 0.8], dtype=torch.float64).reshape(2, 1, 1)
@@ -347,6 +320,12 @@ def test_a_model_that_does_not_take_the_points_is_named():
         with pytest.raises(ValueError, match="'three'"):
             act()
     assert [part.model.num_observations for part in models.parts] == [0, 0]
+    with pytest.raises(ValueError, match="'three'"):
+        models.add(X[:0], X[:0, 0])
+    models = CandidateModels([rbf(0.5), rbf(0.7)], 0.1)
+    models.add(X[:0], X[:0, 0])
+    models.add(X, X[:, 0])
+    assert models.num_observations == 3
 
     def steep(X):
         return 1 / (X[..., 0] - 2.0)

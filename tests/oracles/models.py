@@ -14,7 +14,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.strategies import Abandoned, Asked, Event, Told
-from tests.strategies.sessions import MINIMUM, POLICIES
+from tests.laws.scenarios import MINIMUM, POLICIES
 
 
 @dataclass(frozen=True)
@@ -109,17 +109,20 @@ class Session:
     gone: set[int] = field(default_factory=set)
     late: set[int] = field(default_factory=set)
 
+    def is_in_time(self, id: int) -> bool:
+        """Whether what is told now comes before the ask of step s + m + 1."""
+        return len(self.rows) <= id + POLICIES[self.policy].get("timeout", math.inf) + 1
+
     def apply(self, event: Event) -> None:
         match event:
             case Asked(trial):
                 self.rows[trial.id] = self.row(trial)
                 self.info[trial.id] = trial.info
             case Told(id, value):
-                timeout = POLICIES[self.policy].get("timeout", math.inf)
-                if len(self.rows) > id + timeout + 1:  # the ask of step s + m + 1 came first
-                    self.late.add(id)
-                else:
+                if self.is_in_time(id):
                     self.values[id] = value
+                else:
+                    self.late.add(id)
             case Abandoned(id):
                 self.gone.add(id)
 
@@ -151,6 +154,23 @@ class Session:
 WidthFormula = Callable[[Candidate, int, float], float]
 
 
+def moments(
+    session: Session,
+    model: Candidate,
+    belief: Belief,
+    width: WidthFormula,
+    offset: Callable[[int], float] = lambda t: 0.0,
+) -> dict[str, Any]:
+    """Mean and standard deviation of a model at all points, its width and its offset, as the policy
+    says."""
+    gain = model.gain(belief.seen)
+    w = width(model, belief.t, gain)
+    if POLICIES[session.policy].get("inflate"):
+        w *= math.exp(gain - model.gain(session.told.seen))
+    mean, std = model.mean(belief.rows, belief.y), model.std(belief.seen)
+    return {"mean": mean, "std": std, "width": w, "offset": offset(belief.t)}
+
+
 def upper_bounds(
     candidates: Sequence[Candidate],
     session: Session,
@@ -158,16 +178,8 @@ def upper_bounds(
     offset: Callable[[int], float] = lambda t: 0.0,
 ) -> Tensor:
     """mean + w std + offset of each model at each point, as the policy says: ``m x N``."""
-    believed, told = session.believed, session.told
-    bounds = []
-    for model in candidates:
-        gain = model.gain(believed.seen)
-        w = width(model, believed.t, gain)
-        if POLICIES[session.policy].get("inflate"):
-            w *= math.exp(gain - model.gain(told.seen))
-        mean, std = model.mean(believed.rows, believed.y), model.std(believed.seen)
-        bounds.append(mean + w * std + offset(believed.t))
-    return torch.stack(bounds)
+    found = [moments(session, model, session.believed, width, offset) for model in candidates]
+    return torch.stack([own["mean"] + own["width"] * own["std"] + own["offset"] for own in found])
 
 
 def predictions(
@@ -176,24 +188,10 @@ def predictions(
     place: int,
     width: WidthFormula,
     offset: Callable[[int], float] = lambda t: 0.0,
-) -> tuple[dict[str, float], dict[str, float]]:
+) -> list[dict[str, float]]:
     """What a model predicts at a point: as the policy says, and from told data alone."""
-    believed, told = session.believed, session.told
-    recorded = []
-    for belief in (believed, told):
-        gain = model.gain(belief.seen)
-        w = width(model, belief.t, gain)
-        if POLICIES[session.policy].get("inflate"):
-            w *= math.exp(gain - model.gain(told.seen))
-        recorded.append(
-            {
-                "mean": model.mean(belief.rows, belief.y)[place].item(),
-                "std": model.std(belief.seen)[place].item(),
-                "width": w,
-                "offset": offset(belief.t),
-            }
-        )
-    return recorded[0], recorded[1]
+    found = [moments(session, model, b, width, offset) for b in (session.believed, session.told)]
+    return [own | {name: own[name][place].item() for name in ("mean", "std")} for own in found]
 
 
 def check_record(
@@ -234,10 +232,10 @@ class RunningTests:
     def alive(self) -> list[int]:
         return [u for u in range(self.num_models) if u not in self.rejected_at]
 
-    def tell(
-        self, t: int, trial: int, u: int, error: float, half_width: float, side: str = "optimistic"
-    ) -> None:
-        """``half_width`` is w s (and offset) at the played point, before the observation."""
+    def tell(self, t: int, event: Told, record: dict[str, Any], side: str = "optimistic") -> None:
+        """An observation, and what the model that played had recorded of it from told data."""
+        trial, u, told = event.id, record["model"], record["told"]
+        error, half_width = event.value - told["mean"], told["width"] * told["std"] + told["offset"]
         if u in self.rejected_at:
             return
         n, errors, bounds = self.sums.get((side, u), (0, 0.0, 0.0))

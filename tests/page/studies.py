@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import botorch_ext as bx
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.strategies import RandomSearch
+from tests.studies.kept import SPACE as SPACE
 
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; "
@@ -18,12 +19,7 @@ HOSTILE = "</title></svg><script>alert('x')</script><img src=https://example.org
 VOID = {"meta", "br", "img", "path", "use"}
 HOUR = 3600.0
 
-SPACE = bx.Space(
-    temperature=bx.Real(20, 80, unit="°C"),
-    catalyst=bx.Real(1e-4, 1.0, log=True, unit="mol/l"),
-    equivalents=bx.Integer(1, 5),
-    solvent=bx.Choice(["water", "ethanol", "dmso"]),
-)
+
 # Temperature, catalyst, equivalents, solvent, value; None where none came.
 TRIALS = [
     (20.0, 1e-4, 1, "water", 3.0),

@@ -14,7 +14,7 @@ WIDTHS = (400, 1300, 1366, 1920)
 
 def mixed(path):
     """Parameters of all kinds in batches of four, the last of which pends."""
-    kernel = rbf(20.0, 0.03, 2.0, 0.8).float()
+    kernel = rbf(20.0, 0.3, 2.0, 0.8).float()
     strategy = bx.algorithms.gp_bucb(SPACE, kernel, noise_variance=0.01, width=2.0)
     study = bx.Study(path, strategy, objective="yield", unit="%")
     for i, trial in enumerate(study.ask(12)):

@@ -52,6 +52,7 @@ MODEL = ModelNumbers(
     contours=Contours(
         *((1, 0), [1e-4, 1e-2, 1.0], [20.0, 50.0]), [[1.0, 2.0, 3.0], [4.0, None, 6.0]]
     ),
+    pending={6: AT},
 )
 
 

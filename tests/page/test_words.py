@@ -1,18 +1,15 @@
 """The words and tables of a page: nothing is claimed which is not so, whatever the numbers are."""
 
-import json
-
 import pytest
 import torch
 
 import botorch_ext as bx
 from botorch_ext.command_line import main
 from botorch_ext.reports.page import page
-from botorch_ext.studies import databases, journal
 from tests.helpers import rbf, without_package
 from tests.page.studies import HOSTILE, begun, require_harmless, seen
 from tests.page.test_pictures import MODEL, NOW
-from tests.studies.commands import refused, shown
+from tests.studies.commands import refused, shown, with_events
 
 BOX = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
 
@@ -22,13 +19,6 @@ def made(path, *options):
     output = path.with_suffix(".html")
     assert main(["report", str(path), "--without-model", *options, "-o", str(output)]) == 0
     return output.read_text(encoding="utf-8")
-
-
-def events(path, bodies, description=None, name="study", minimize=False):
-    """A study of any events, as a broken or a hostile file may have them."""
-    new = journal.Journal.begin(databases.Database(path), name, minimize, description or {})
-    with new.writing() as connection:
-        new.append(connection, new.start, [json.dumps(each) for each in bodies])
 
 
 def asked(id, x=(1.0,), **info):
@@ -64,8 +54,9 @@ def test_every_trial_is_in_the_tables(path, no_pictures, minimize):
     )
 
 
-def test_what_the_model_says_is_said_in_its_numbers(path, no_pictures):
-    begun(path)
+@pytest.mark.parametrize("minimize", [False, True])
+def test_what_the_model_says_is_said_in_its_numbers(path, no_pictures, minimize):
+    begun(path, minimize)
     parsed = require_harmless(page(seen(path), NOW, MODEL))
     for words in (
         "Predicted best 4 % 95 %: 0 to 8",
@@ -74,9 +65,11 @@ def test_what_the_model_says_is_said_in_its_numbers(path, no_pictures):
         "On average the best of those is better by 0.5 %",
         "with a probability of 40 % one of them is better",
         "a gain like this can be seen",
-        "temperature 50 °C, catalyst 0.01 mol/l, equivalents 3, solvent dmso",
+        "The model recommends temperature 50 °C, catalyst 0.01 mol/l, equivalents 3, solvent dmso",
+        f"expected to {'lower' if minimize else 'raise'} the best yield by 1.5 %",
     ):
         assert words in parsed.text
+    assert parsed.table("trial", "at")[0][4] == "4"
     itself, measured = parsed.table("", "predicted yield (%)")
     assert itself[1:] == ["4", "2 to 6", "0 to 8"] and measured[1:] == ["4", "1 to 7", "-1 to 9"]
 
@@ -164,7 +157,7 @@ def test_hostile_text_is_shown_and_not_obeyed(path, drawn, request):
         info |= {"refuted": [{"level": HOSTILE}], "level": id, "fit": {HOSTILE: HOSTILE}}
         bodies += [asked(id, (0.1 * id, 1.0), **info, opening={"volume": HOSTILE})]
         bodies += [{"event": "told", "id": id, "value": 1e300}]
-    events(path, bodies, description, HOSTILE)
+    with_events(path, bodies, description, HOSTILE)
     text = made(path)
     parsed = require_harmless(text)
     assert "<script" not in text and "<img" not in text
@@ -192,7 +185,7 @@ def test_the_page_of_five_thousand_trials_is_small(path):
         x = [((id * (j + 3)) % 997) / 997 for j in range(6)]
         bodies.append(asked(id, x, model=id % 3, mean=x[0], std=x[1]))
         bodies += [{"event": "told", "id": id, "value": x[2]}] if id % 20 else []
-    events(path, bodies)
+    with_events(path, bodies)
     text = made(path)
     assert len(text) < 5_000_000
     parsed = require_harmless(text)

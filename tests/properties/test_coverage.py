@@ -15,7 +15,7 @@ from torch import Tensor
 from botorch_ext import FiniteSet, algorithms, widths
 from tests.helpers import matern, rbf
 from tests.properties.instances import DELTA, MOST_VIOLATIONS, NORM, RUNS
-from tests.strategies.adaptive.joint_kernels import half_sum, product, task_kernel
+from tests.strategies.sessions import half_sum, product, task_kernel
 
 STEPS, SIGMA, LAMBDA, EPS = 25, 0.15, 0.03, 0.25
 NUM_ACTIONS = 10

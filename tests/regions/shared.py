@@ -22,9 +22,9 @@ def data(seed, num=30):
     return X, torch.sin(3 * X[:, 0]) + X[:, 1]
 
 
-def model_of(seed, num=30, device="cpu"):
+def model_of(seed, num=30, device="cpu", mean=None):
     X, y = data(seed, num)
-    model = KernelGP(kernel().to(device), NOISE, device=device)
+    model = KernelGP(kernel().to(device), NOISE, mean=mean, device=device)
     model.add(X.to(device), y.to(device))
     return model
 

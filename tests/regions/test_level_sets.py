@@ -128,34 +128,6 @@ def test_volumes_are_not_estimated_high_or_low():
     assert ratio.std() / 20 < 0.03
 
 
-def test_plateaus_are_climbed_or_given_up():
-    U, generator = uniform(1024, 2, seed=0)
-
-    def island(U, level=0.0):  # nothing tells where the ball of volume 0.0314 is
-        return torch.where(distance(U, SMALL) < 0.1, 1.0, -1.0).double()
-
-    found = sample_level_set(island, U, 100, 8, generator)
-    assert bool((island(found.points) > 0).all())
-    assert abs(found.volume - 0.01 * math.pi) <= 5 * found.standard_error
-
-    def flat(U, level=0.0):
-        return torch.full_like(U[:, 0], -1.0)
-
-    found = sample_level_set(flat, U, 100, 8, generator)
-    assert len(found.points) == 0
-    assert (found.volume, found.standard_error) == (0.0, 1.0)
-
-
-def test_where_nothing_is_hit_points_stay():
-    U, generator = uniform(50, 3, seed=1)
-
-    def only_here(X, level=0.0):
-        return (X[:, None] == U).all(dim=-1).any(dim=-1).double() - 1
-
-    end, values = moved(only_here, U, 2, U[:9], generator)
-    assert torch.equal(end, U) and bool((values == 0).all())
-
-
 def test_a_sweep_waits_once_for_each_group_of_draws():
     with PretendCUDA():
         U, generator = uniform(64, 3, seed=1)

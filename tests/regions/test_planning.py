@@ -1,7 +1,6 @@
 """Planned batches: each point maximises the conditional standard deviation, by dense algebra."""
 
 import warnings
-from dataclasses import replace
 
 import pytest
 import torch
@@ -17,7 +16,6 @@ from botorch_ext.regions import planning
 from botorch_ext.regions.constraints import Constraint
 from tests.helpers import drawn, matern, pairwise, rbf, tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior
-from tests.regions.shared import two_rounds
 
 NOISE = 0.01
 TOL = tolerance(torch.float64)
@@ -232,32 +230,6 @@ def test_the_first_point_of_a_kernel_that_is_not_stationary():
     assert_close(batch.std[0], (0.03 * corner.square().sum()).sqrt(), **TOL)
 
 
-def discs():
-    """A region of two discs apart: a twelfth of the box."""
-
-    def known(X):
-        left = 0.25 - (X - X.new_tensor([2.6, -2.6])).norm(dim=-1)
-        right = 0.25 - (X - X.new_tensor([3.4, -2.0])).norm(dim=-1)
-        return torch.maximum(left, right)
-
-    constraint = Constraint(KernelGP(kernel(), NOISE, mean=known), 0.0, 0.0, 0.0)
-    return Region(box(), (constraint,), torch.tensor([[2.6, -2.6]], dtype=torch.float64))
-
-
-def test_a_batch_never_leaves_its_region():
-    region, model, k = discs(), model_with(4), kernel()
-    batch = plan(region, model, 20, seed=3)
-    assert bool(region.contains(batch.X).all())
-    # The dense optimum: greedy on the many uniform points of a patient population.
-    many = region.population(2048, seed=77).points
-    baseline = plan(FiniteSet(many), model, 20, seed=0)
-    assert batch.information_gain >= 0.99 * baseline.information_gain
-    assert gain_of(k, data(4)[0], batch.X) == pytest.approx(batch.information_gain, rel=1e-8)
-    again = plan(region, model, 20, seed=3)
-    assert torch.equal(batch.X, again.X)
-    assert not torch.equal(batch.X, plan(region, model, 20, seed=4).X)
-
-
 def cut_disc():
     """A disc that a face of the box cuts off, and an oblique line: with three tips."""
 
@@ -324,25 +296,6 @@ def test_few_points_to_start_from(num, dtype):
     assert batch.std[0] >= dense_std(kernel(), data(9)[0], points.double()).max() - 1e-4
 
 
-def on(device, num_data=9):
-    """A region of two constraints and a model on a device."""
-    region, _ = two_rounds(device)
-    model = KernelGP(kernel().to(device), NOISE, device=device)
-    model.add(*(part.to(device) for part in data(num_data)))
-    return region, model
-
-
-def test_a_batch_on_devices(device):
-    region, model = on(device)
-    batch = plan(region, model, 8, seed=2)
-    assert batch.X.device.type == device.type
-    assert bool(region.contains(batch.X).all())
-    here = replace(batch, X=batch.X.cpu())
-    assert_close(
-        batch.std.cpu(), excess_over_picks(kernel(), data(9)[0], here, here.X[:0])[1], **TOL
-    )
-
-
 def test_what_cannot_be_planned_with_is_refused_by_name():
     outside = torch.tensor([[9.0, -2.0]]).double()
     batched = KernelGP(kernel(), torch.tensor([0.1, 0.2]).double())
@@ -352,7 +305,7 @@ def test_what_cannot_be_planned_with_is_refused_by_name():
         (finite(), batched, "model", {}),
         (finite(dtype=torch.float32), model_with(), "model", {}),
         (box(), two, "model", {}),
-        (discs(), model_with(), "population", {"population": box().bounds}),
+        (cut_disc(), model_with(), "population", {"population": box().bounds}),
         (box(), model_with(), "population", {"population": outside[:0]}),
         (finite(), model_with(), "population", {"population": finite().points}),
     ):

@@ -16,12 +16,14 @@ from botorch_ext.search.objectives import FunctionObjective
 from tests.helpers import tolerance
 from tests.oracles.posterior import dense_posterior
 from tests.regions.shared import (
+    AREA,
     BOX,
     CENTER,
     NOISE,
     assert_sound,
     ball,
     data,
+    distance,
     kernel,
     known,
     model_of,
@@ -49,11 +51,7 @@ def test_margin_is_the_smallest_slack_of_dense_algebra(device):
 @pytest.mark.parametrize("mean", [None, lambda X: X[..., 0] - 3.0])
 def test_the_slack_and_its_gradient_are_those_of_autograd(mean, device):
     for num in (0, 20):
-        model = KernelGP(kernel().to(device), NOISE, mean=mean, device=device)
-        X, y = data(0, num)
-        if num:
-            model.add(X.to(device), y.to(device))
-        constraint = Constraint(model, 1.5, 0.1, -1.6)
+        constraint = Constraint(model_of(0, num, device, mean), 1.5, 0.1, -1.6)
         Z = BOX.sample(30, seed=9).to(device).requires_grad_()
         expected = constraint.slack(Z)
         gradient = torch.zeros_like(Z)
@@ -67,9 +65,7 @@ def test_the_slack_and_its_gradient_are_those_of_autograd(mean, device):
 @pytest.mark.parametrize("mean", [None, lambda X: X[..., 0] - 3.0])
 @pytest.mark.parametrize("num", [1, 700])
 def test_the_quick_test_of_a_constraint_is_its_definition(num, mean, device):
-    model = KernelGP(kernel().to(device), NOISE, mean=mean, device=device)
-    X, y = data(0)
-    model.add(X.to(device), y.to(device))
+    model = model_of(0, device=device, mean=mean)
     Z = BOX.sample(num, seed=9).to(device)
     for width, threshold in [(2.0, -1.6), (0.5, -2.5), (0.0, -2.0)]:
         constraint = Constraint(model, width, 0.1, threshold)
@@ -149,16 +145,6 @@ def test_maximum_of_a_lower_bound_against_a_dense_grid(device):
     assert bool(region.contains(torch.stack([x, *grid[:99]]))[0])
 
 
-def test_a_maximum_on_the_boundary_of_the_region():
-    region = Region(BOX, (known(ball(0.5)),))
-    tilted = FunctionObjective(lambda X: X[:, 0] + 2 * X[:, 1])
-    x, value = region.maximize(tilted, region.population(512, seed=0).points)
-    assert bool(region.contains(x).all())
-    best = CENTER[0] + 2 * CENTER[1] + 0.5 * math.sqrt(5)
-    # The ball reaches exactly to the face, where its own boundary is parallel to it.
-    assert best - 0.01 <= value <= best
-
-
 def test_a_maximum_in_the_interior_is_found_exactly():
     region = Region(BOX, (known(ring_and_ball(0.4)),))
     peak = torch.tensor([4.65, -1.45], dtype=torch.float64)
@@ -168,21 +154,6 @@ def test_a_maximum_in_the_interior_is_found_exactly():
 
 
 # --- dtype, bad input ---------------------------------------------------------------------------
-
-
-def test_float32(device):
-    model = KernelGP(kernel(), NOISE, dtype=torch.float32, device=device)
-    X, y = data(0, num=12)
-    model.add(X.float().to(device), y.float().to(device))
-    box = BOX.to(dtype=torch.float32, device=device)
-    x, value = Region(box).maximize(
-        ConfidenceBound(model, -1.0), Region(box).population(512, 0).points
-    )
-    region = Region(box).restricted(model, 1.0, 0.0, float(value), x)
-    population = region.population(512, seed=0)
-    assert population.points.dtype == torch.float32
-    assert population.points.device.type == torch.device(device).type
-    assert_sound(region, population, 512)
 
 
 @pytest.mark.slow
@@ -238,3 +209,88 @@ def test_what_is_no_constraint_and_no_point_is_refused_by_name():
     ):
         with pytest.raises(ValueError, match=named):
             call()
+
+
+def test_the_whole_box_costs_nothing_and_reaches_its_faces():
+    population = Region(BOX).population(400, seed=1)
+    assert_sound(Region(BOX), population, 400)
+    assert (population.volume, population.volume_error) == (1.0, 0.0)
+    assert population.num_uniform == 100
+    assert not population.hit_and_run
+    on_face = ((population.points == BOX.lower) | (population.points == BOX.upper)).sum(dim=-1)
+    assert int((on_face[:100] == 0).sum()) == 100
+    assert int((on_face == BOX.dim).sum()) > 40
+    assert bool(torch.isinf(Region(BOX).margin(population.points)).all())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [0.4, 0.2, 0.015])
+def test_ring_and_ball(scale):
+    region = Region(BOX, (known(ring_and_ball(scale)),))
+    shares = []
+    for seed in range(12):
+        population = region.population(1024, seed)
+        assert_sound(region, population, 1024)
+        assert population.hit_and_run == (scale <= 0.2)
+        uniform = population.points[: population.num_uniform]
+        assert population.num_uniform == 256
+        shares.append(float((uniform[:, 0] > 4.0).double().mean()))
+        volume = math.pi * scale**2 / AREA
+        assert abs(population.volume - volume) <= 5 * population.volume_error
+    shares = torch.tensor(shares)
+    # 12 independent estimates of 1/4; Student's t is above 6 in 1e-4 of the seeds.
+    assert abs(shares.mean() - 0.25) <= 6 * shares.std() / 12**0.5
+
+
+def test_a_thin_sliver():
+    width = 1e-4
+    region = Region(BOX, (known(lambda X: width - (X[..., 1] + 3.6 - 0.4 * X[..., 0]).abs()),))
+    population = region.population(1024, seed=0)
+    assert_sound(region, population, 1024)
+    # Its height is 2 width; from x = 2 to x = 5 it stays within the box.
+    assert abs(population.volume - 2 * width / 2) <= 5 * population.volume_error
+    x = population.points[: population.num_uniform, 0]
+    assert abs(x.mean() - 3.5) <= 6 * 3 / math.sqrt(12 * len(x))
+    assert x.min() < 2.1 and x.max() > 4.9
+
+
+def test_members_stand_for_parts_that_chance_never_finds():
+    far = [4.9, -1.1]
+    region = Region(
+        BOX,
+        (known(lambda X: torch.maximum(ball(0.1)(X), 1e-9 * ball(1e-6, far)(X))),),
+        members=[far],
+    )
+    population = region.population(512, seed=0)
+    assert_sound(region, population, 512)
+    near_far = distance(population.points, far) <= 1e-6
+    assert int(near_far.sum()) > 10
+    assert len(population.points[near_far].unique(dim=0)) > 5
+    assert not bool(near_far[: population.num_uniform].any())
+    assert abs(population.volume - math.pi * 0.01 / AREA) <= 5 * population.volume_error
+
+
+def test_a_region_of_one_point():
+    x = torch.tensor(CENTER, dtype=torch.float64)
+    # No slope leads there.
+    region = Region(BOX, (known(lambda X: torch.where((X == x).all(dim=-1), 1.0, -1.0).to(X)),), x)
+    population = region.population(64, seed=0)
+    assert_sound(region, population, 64)
+    assert population.num_uniform == 0
+    assert (population.volume, population.volume_error) == (0.0, 1.0)
+    best, value = region.maximize(FunctionObjective(lambda X: X.sum(dim=-1)), population.points)
+    assert bool((best == x).all()) and value == x.sum()
+
+
+def test_many_members_leave_room_for_points_on_the_boundary():
+    region = Region(BOX, (known(ball(0.4)),))
+    inside = region.population(4096, seed=5)
+    members = inside.points[: inside.num_uniform]
+    for count in (2, 1000):
+        crowded = Region(BOX, region.constraints, members[:count])
+        points = crowded.population(512, seed=0).points
+        assert bool((points == members[0]).all(dim=-1).any())  # the argmax of the lower bound
+        repeated = (points[:, None] == crowded.members).all(dim=-1).any(dim=-1)
+        assert count == 2 or int(repeated.sum()) >= 128
+        moved = points[256:]
+        assert (region.margin(moved) < 0.03).double().mean() > 0.3  # 14 % of the area is there

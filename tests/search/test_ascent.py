@@ -3,12 +3,14 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import lsq_linear, minimize
+from scipy.optimize import lsq_linear
 from torch.testing import assert_close
 
-from benchmarks.common.pretend_cuda import PretendCUDA, counting
+from botorch_ext import Box
 from botorch_ext.search.ascent import batched_lbfgsb, feasible_ascent
-from tests.helpers import drawn, pairwise
+from botorch_ext.search.objectives import FunctionObjective
+from botorch_ext.search.sliding import sliding_ascent
+from tests.helpers import drawn
 
 
 def with_gradient(function):
@@ -85,80 +87,6 @@ def test_a_start_stays_where_its_gradient_leads_downhill():
     X, values = batched_lbfgsb(misled, U, 1e-9)
     assert torch.equal(X, U)
     assert_close(values, misled(U)[0], rtol=0, atol=0)
-
-
-def test_a_gpu_is_waited_for_once_in_each_iteration():
-    with PretendCUDA():
-        U = starts(30, 2).to("cuda")
-        calls = 0
-
-        def counted(X):
-            nonlocal calls
-            calls += 1
-            return -(X - 0.4).pow(4).sum(dim=-1), -4 * (X - 0.4).pow(3)
-
-        with counting() as tally:
-            batched_lbfgsb(counted, U, 1e-9)
-        assert calls > 5
-        assert tally.num_stops == calls + 1  # the starts
-
-
-# 20 hills, most of them cut off by the faces.
-def hills(X):
-    tops = 1.6 * starts(20, X.shape[-1], seed=5).to(X) - 0.3
-    heights = torch.linspace(0.3, 1.0, 20).to(X)
-    squares = (X[:, None] - tops).square().sum(dim=-1)
-    return (heights * (-squares / 0.1).exp()).sum(dim=-1)
-
-
-def tilted_plane(X):
-    return (X * torch.linspace(-1, 1, X.shape[-1]).to(X)).sum(dim=-1)
-
-
-@pairwise(
-    function=[hills, rosenbrock, tilted_plane],
-    dtype=[torch.float64, torch.float32],
-    device=["cpu", "pretended-cuda"],
-)
-def test_each_start_comes_as_high_as_by_scipy(function, dtype, device):
-    f = with_gradient(function)
-    for dim in (2,) if function is rosenbrock else (1, 4):
-        U = starts(8, dim, seed=dim)
-        U[:3] = U[:3].round()  # corners
-        X, values = batched_lbfgsb(f, U.to(device, dtype), 1e-9)
-        assert X.dtype == values.dtype == dtype and X.device == values.device
-        assert bool(((X >= 0) & (X <= 1)).all())
-        reference = torch.tensor([by_scipy(f, start) for start in U], dtype=torch.float64)
-        atol = 1e-9 if dtype == torch.float64 else 1e-5
-        assert_close(values.cpu().double(), reference, rtol=0, atol=atol)
-
-
-def by_scipy(f, start):
-    def loss(x):
-        value, gradient = f(torch.as_tensor(x)[None])
-        return -float(value), -gradient[0].numpy()
-
-    bounds = [(0, 1)] * len(start)
-    options = {"ftol": 1e-15, "gtol": 1e-9}
-    found = minimize(
-        loss, start.numpy(), jac=True, method="L-BFGS-B", bounds=bounds, options=options
-    )
-    return -found.fun
-
-
-def test_a_column_without_a_gradient_stays_exactly_and_the_others_climb():
-    def held(X):
-        value, gradient = with_gradient(hills)(X)
-        gradient[:, 1] = 0
-        return value, gradient
-
-    U = starts(10, 3, seed=6)
-    X, values = batched_lbfgsb(held, U, 1e-9)
-    assert torch.equal(X[:, 1], U[:, 1])
-    assert_close(values, batched_lbfgsb(held, X, 1e-9)[1], rtol=0, atol=1e-9)
-    near = (X[:, None] + 1e-3 * starts(50, 3)[None] - 5e-4).clamp(0, 1)
-    near[..., 1] = X[:, None, 1]
-    assert bool((hills(near.flatten(0, 1)).view(10, 50) <= values[:, None] + 1e-9).all())
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
@@ -252,10 +180,6 @@ def slope(*coefficients):
     return lambda X: (X * c).sum(dim=-1)
 
 
-def in_disc(U):
-    return (U - 0.5).norm(dim=-1) <= 0.3
-
-
 def test_feasible_ascent_never_leaves_the_set_nor_descends():
     def rough(X):
         return (30 * X).sin().sum(dim=-1) + (97 * X).cos().sum(dim=-1)
@@ -293,18 +217,87 @@ def test_feasible_ascent_holds_coordinates_at_faces():
     assert values.item() == 4.0
 
 
-def test_feasible_ascent_reaches_a_constrained_maximum():
-    # The maximum of 2 x + y over the disc is on its boundary, in the direction (2, 1).
-    U = starts(400, 2, seed=4)
-    U = U[in_disc(U)]
-    X, values = feasible_ascent(with_gradient(slope(2.0, 1.0)), U, in_disc, 60)
-    best = 1.5 + 0.3 * 5**0.5
-    assert values.max() <= best + 1e-12
-    # Straight gradient steps stop where the boundary stops them; those that head for the maximum
-    # get there.
-    assert best - values.max() < 1e-3
-    # With the maximum inside the disc all of them do.
-    peak = torch.tensor([0.6, 0.45], dtype=torch.float64)
-    bowl = with_gradient(lambda X: -(X - peak).square().sum(dim=-1))
-    X, _ = feasible_ascent(bowl, U, in_disc, 60)
-    assert_close(X, peak.expand_as(X), rtol=0, atol=1e-6)
+BOX = Box([[2.0, -3.0], [5.0, -1.0]])
+CENTER = [3.0, -2.0]
+SCALE = torch.tensor([1.5, 1.0], dtype=torch.float64)
+
+
+def hill(X):
+    """A smooth hill with its top outside the box."""
+    return 3 + (-0.1 * (X - X.new_tensor([6.0, 0.5])).square().sum(dim=-1))
+
+
+def disc(X):
+    return 0.9 - (X - X.new_tensor(CENTER)).norm(dim=-1)
+
+
+def below(X):
+    return -1.8 - X[:, 1] + 0.2 * torch.sin(3 * X[:, 0])
+
+
+def climb(constraints, starts, objective=hill, num_steps=10):
+    met = [FunctionObjective(constraint) for constraint in constraints]
+
+    def feasible(X):
+        return torch.stack([m.value(X) >= 0 for m in met]).all(dim=0)
+
+    return sliding_ascent(
+        FunctionObjective(objective),
+        [m.value_and_gradient for m in met],
+        feasible if met else None,
+        BOX,
+        torch.tensor(starts, dtype=torch.float64),
+        SCALE,
+        num_steps,
+    )
+
+
+def dense_maximum(constraints, objective=hill):
+    """The largest value on a fine grid, refined twice around its best point."""
+    lower, upper = BOX.lower, BOX.upper
+    for _ in range(4):
+        axes = [
+            torch.linspace(float(a), float(b), 801).double()
+            for a, b in zip(lower, upper, strict=True)
+        ]
+        X = torch.cartesian_prod(*axes)
+        for constraint in constraints:
+            X = X[constraint(X) >= 0]
+        best = X[objective(X).argmax()]
+        width = (upper - lower) / 40
+        lower, upper = (best - width).maximum(BOX.lower), (best + width).minimum(BOX.upper)
+    return float(objective(X).max())
+
+
+CASES = {
+    "the box alone": [],
+    "one constraint": [disc],
+    "the tip of two": [disc, below],
+    "a tip on a face": [lambda X: X[:, 0] - 2.2, lambda X: -1.4 - X[:, 1] + 0.1 * X[:, 0].sin()],
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_constrained_maximum_is_reached(case):
+    constraints = CASES[case]
+    starts = [[2.6, -2.4], [3.2, -2.6], [2.5, -2.3]]
+    ends, values = climb(constraints, starts)
+    best = dense_maximum(constraints)
+    assert float(values.max()) == pytest.approx(best, rel=1e-5)
+    assert torch.equal(values, hill(ends))
+    assert bool(BOX.contains(ends).all())
+    for constraint in constraints:
+        assert bool((constraint(ends) >= 0).all())
+    assert bool((values >= hill(torch.tensor(starts, dtype=torch.float64))).all())
+
+
+def test_a_climb_does_not_end_where_whole_steps_would_leave():
+    # All whole steps leave a disc much smaller than the scale: without parts of them it is .94.
+    def small(X):
+        return 0.1 - (X - X.new_tensor(CENTER)).norm(dim=-1)
+
+    _, values = climb([small], [[3.0, -2.025]], num_steps=8)
+    assert float(values.max()) >= 0.999 * dense_maximum([small])
+    # Where nothing else is feasible, a start stays.
+    ends, _ = climb([lambda X: -(X - X.new_tensor(CENTER)).abs().sum(dim=-1)], [CENTER])
+    assert ends.tolist() == [CENTER]

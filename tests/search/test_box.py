@@ -1,65 +1,40 @@
 """The argmax over plain boxes, against dense grids and functions whose maxima are known."""
 
 import math
+import random
+from statistics import pstdev
 
 import pytest
 import torch
 from gpytorch.kernels import LinearKernel
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from botorch_ext import Box, KernelGP
+from benchmarks.common.pretend_cuda import PretendCUDA, following_memory
+from botorch_ext import Box, CandidateModels, chunks
+from botorch_ext.algorithms import integrated_ei
 from botorch_ext.search.box import ConfidenceBound, maximize_bound, maximize_on_box
-from botorch_ext.search.objectives import FunctionObjective, evaluate, lowest_for_others
+from botorch_ext.search.models import (
+    AverageBound,
+    UpperBounds,
+    best_pair,
+    maximize_over_models,
+    proposals,
+)
+from botorch_ext.search.objectives import FunctionObjective, lowest_for_others
 from botorch_ext.search.screening import (
     near_points,
     screening_points,
     screening_points_with,
     spread_best,
 )
-from tests.helpers import drawn, matern, pairwise, rbf
+from botorch_ext.search.trust_region import region_around, side_length
+from tests.helpers import drawn, matern, rbf, tolerance
 
 BOX = Box([[2.0, -3.0, 0.5], [5.0, -1.0, 0.9]])
 PEAK = torch.tensor([3.1, -2.2, 0.61], dtype=torch.float64)
-
-
-def kernel(kind):
-    if kind == "linear":  # no closed form: through autograd
-        k = LinearKernel().double()
-        k.variance = torch.tensor(0.02, dtype=torch.float64)
-        return k
-    return rbf(0.9) if kind == "rbf" else matern(0.9)
-
-
-def model_of(kind, seed, device="cpu"):
-    X = BOX.sample(40, seed)
-    y = torch.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2]
-    model = KernelGP(kernel(kind).to(device), noise_variance=0.01, device=device)
-    model.add(X.to(device), y.to(device))
-    return model
-
-
-def grid_of(box, num):
-    axis = torch.linspace(0, 1, num, dtype=torch.float64, device=box.device)
-    return box.from_unit(torch.cartesian_prod(*[axis] * box.dim))
-
-
-@pairwise(kind=["rbf", "matern", "linear"], device=["cpu", "pretended-cuda"], seed=[0, 1])
-def test_no_point_of_a_grid_is_above_the_maximum(kind, device, seed):
-    box, model = BOX.to(device=device), model_of(kind, seed, device)
-    bound = ConfidenceBound(model, 2.0, mean_weight=0.5)
-    Z = box.sample(6, seed=3)
-    mean, std = model.mean_and_std(Z)
-    values, gradient = bound.value_and_gradient(Z)
-    assert_close(values, 0.5 * mean + 2 * std)
-    for j, step in enumerate(1e-6 * torch.eye(3, dtype=torch.float64, device=box.device)):
-        difference = (bound.value(Z + step) - bound.value(Z - step)) / 2e-6
-        assert_close(gradient[:, j], difference, rtol=1e-4, atol=1e-6)
-    x, value = maximize_on_box(bound, box, seed)
-    assert bool(box.contains(x).all())
-    assert_close(bound.value(x[None])[0], value)
-    assert value >= evaluate(bound, grid_of(box, 15)).max() - 1e-9
-    near = near_points(x[None], box, 300, 1, (0.01, 1e-3))
-    assert value >= evaluate(bound, near).max() - 1e-9
+TOL = tolerance(torch.float64)
 
 
 def test_maxima_on_corners_are_found_exactly():
@@ -187,3 +162,173 @@ def test_the_best_without_a_better_one_nearby_by_loops(seed):
     ]
     expected = (alone + [i for i in order if i not in alone])[:num]
     assert spread_best(values, X, box, num).tolist() == expected
+
+
+# --- several models -------------------------------------------------------------------------------
+
+
+def tilted(X):
+    return 0.3 * X[..., 0] - 0.1 * X[..., 2].sin()
+
+
+def bounds_of(kind, num_points):
+    """Upper bounds of models of one form, or of several."""
+    kernels = [rbf(scale) for scale in (0.3, 0.5, 0.9, 1.4, 2.0)]
+    means = None
+    if kind == "mixed":
+        linear = LinearKernel().double()  # no closed form: through autograd
+        linear.variance = torch.tensor(0.02, dtype=torch.float64)
+        kernels.insert(2, linear)
+        kernels.append(matern(0.8))
+        means = [None, tilted, None, None, None, None, tilted]
+    models = CandidateModels(kernels, 0.01, means=means)
+    if num_points:
+        X = BOX.sample(num_points, seed=1)
+        models.add(X, torch.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2])
+    like = models.noise_variance
+    widths = torch.linspace(1.0, 2.5, models.num_models).to(like)
+    return UpperBounds(models, widths, 0.1 * widths.flip(0))
+
+
+def test_of_equal_models_the_first_is_played():
+    models = CandidateModels([rbf(0.7)] * 12, 0.01)
+    widths = torch.full((12,), 2.0, dtype=torch.float64)
+    _, position = maximize_over_models(UpperBounds(models, widths, 0 * widths), BOX, 0)
+    assert position == 0
+
+
+@pytest.mark.parametrize("kind", ["one form", "mixed"])
+@pytest.mark.parametrize("num_points", [0, 25])
+def test_the_average_and_its_gradient_are_those_of_the_models(kind, num_points):
+    bounds = bounds_of(kind, num_points)
+    p = torch.rand(bounds.models.num_models, generator=torch.Generator().manual_seed(0)).double()
+    p[1] = 0.0
+    p = p / p.sum()
+    average = AverageBound(bounds, p)
+    X = BOX.sample(6, seed=3).requires_grad_()
+    expected = 0 * X.sum(dim=-1)  # a prior has no gradient of its own
+    for i in range(bounds.models.num_models):
+        mean, std = bounds.models.single(i).mean_and_std(X)
+        expected = expected + p[i] * (mean + bounds.widths[i] * std + bounds.offsets[i])
+    (gradient,) = torch.autograd.grad(expected.sum(), X, materialize_grads=True)
+    expected, X = expected.detach(), X.detach()
+    assert_close(average.value(X), expected, **TOL)
+    values, gradients = average.value_and_gradient(X)
+    assert_close(values, expected, **TOL)
+    assert_close(gradients, gradient, **TOL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("num_models", "average"), [(8, True), (64, False)])
+def test_memory_of_a_screening_does_not_grow_with_the_models(num_models, average, monkeypatch):
+    limit, num_points = 2**14, 64
+    monkeypatch.setattr(chunks, "_MOST_ENTRIES", limit)
+    kernels = [rbf(0.3 + 0.02 * i) for i in range(num_models)]
+    X, Z = BOX.sample(num_points, 0), BOX.sample(600, 1)
+    Y = X.sum(dim=-1).sin()
+    found, weights = [], torch.full((num_models,), 1 / num_models, dtype=torch.float64)
+    for device in ("cpu", "cuda"):
+        with PretendCUDA():
+            models = CandidateModels(kernels, 0.01, device=device)
+            models.add(X.to(device), Y.to(device))
+            width = torch.ones_like(models.noise_variance)
+            bounds = UpperBounds(models, width, 0 * width)
+            mean = AverageBound(bounds, weights.to(device))
+            mean.value(Z[:1].to(device))  # what is worked out once
+            with following_memory() as memory:
+                if average:
+                    values = torch.cat([a.flatten() for a in mean.value_and_gradient(Z.to(device))])
+                else:
+                    values = bounds.values(Z.to(device))
+            found.append(values.cpu())
+            if device == "cuda":
+                kept = 8 * (3 * values.numel() + Z.numel())
+                # All at once it is 19 times the limit with 8 models, 150 times with 64.
+                assert num_models * num_points * len(Z) >= 18 * limit
+                assert memory.growth - kept <= 10 * 8 * limit
+    assert_close(*found, **TOL)
+
+
+@pytest.mark.parametrize("kind", ["one form", "mixed"])
+def test_the_best_proposal_under_each_bound_is_a_maximum(kind):
+    models = bounds_of(kind, 25).models
+    widths = torch.linspace(1.0, 2.5, models.num_models, dtype=torch.float64)
+    widths = torch.stack([widths, -widths], dim=-1)
+    X = proposals(models, widths, BOX, 0, BOX.sample(25, seed=1)[:3])
+    assert bool(BOX.contains(X).all())
+    mean, std = models.mean_and_std(X)
+    for i in range(models.num_models):
+        for width in widths[i].tolist():
+            best = (mean[i] + width * std[i]).argmax()
+            around = near_points(X[best][None], BOX, 500, seed=2, distances=(0.001, 0.01))
+            bound = ConfidenceBound(models.single(i), width)
+            assert (bound.value(around) <= mean[i, best] + width * std[i, best] + 1e-6).all()
+
+
+@pytest.mark.parametrize("contenders", [None, [2, 0], torch.tensor([True, False, True])])
+def test_the_best_pair_of_a_set_is_the_first_of_the_highest(contenders):
+    rows = (3 * drawn(3, 40)).round()  # with ties
+    allowed = [0, 1, 2] if contenders is None else [0, 2]
+    order = [2, 0] if isinstance(contenders, list) else allowed
+    highest = [max(float(rows[i, j]) for i in allowed) for j in range(40)]
+    row = highest.index(max(highest))
+    model = next(i for i in order if float(rows[i, row]) == highest[row])
+    found, position = best_pair(rows, contenders)
+    assert (int(found), int(position)) == (row, model)
+    found, position = best_pair(rows[:1])
+    assert position is None and int(found) == int(rows[0].argmax())
+    weights = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
+    found, position = best_pair(rows, probabilities=weights)
+    averages = (weights[:, None] * rows).sum(dim=0)
+    assert float(averages[found]) == pytest.approx(float(averages.max())) and int(position) == 1
+
+
+def by_the_rule(values, num_given, dim):
+    """Three gains in a row double the side up to 1.6, max(5, d // 4) failures in a row halve it,
+    and below 1/128 it begins again at 0.8."""
+    side, streak, least = 0.8, 0, 1e-3 * pstdev(values)
+    best = max(values[:num_given])
+    for value in values[num_given:]:
+        gained = value > best + least
+        best = value if gained else best
+        streak = max(streak, 0) + 1 if gained else min(streak, 0) - 1
+        if streak == 3:
+            side, streak = min(1.6, 2 * side), 0
+        elif streak == -max(5, dim // 4):
+            side, streak = side / 2, 0
+        side = 0.8 if side < 1 / 128 else side
+    return side
+
+
+LEVELS = [0.0] * 6 + [0.50001, 1.0, 1.00001, 2.0, 3.0, 4.0, 5.0, 6.0]  # the best before is 0.5
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 10**6), st.sampled_from([2, 12, 20, 24, 100]))
+def test_gains_in_a_row_double_the_side_and_failures_halve_it(seed, dim):
+    draw = random.Random(seed)
+    rising = sorted(draw.choices(LEVELS, k=draw.randint(0, 8)))
+    values = [-1.0, 0.5, -3.0, *rising, *draw.choices(LEVELS, k=draw.randint(0, 60))]
+    assert side_length(values, 3, dim) == pytest.approx(by_the_rule(values, 3, dim))
+
+
+def test_a_region_has_equal_sides_and_ends_with_the_box():
+    box = Box(lower=[2.0, 1e-3, -3.0], upper=[6.0, 1e3, -1.0], log=[1])
+    center = torch.tensor([5.8, 1.0, -2.0], dtype=torch.float64)
+    region = region_around(center, 0.4, box)
+    assert region.log == box.log
+    lower, upper = box.to_unit(region.bounds)
+    assert_close(lower, torch.tensor([0.75, 0.3, 0.3], dtype=torch.float64))
+    assert_close(upper, torch.tensor([1.0, 0.7, 0.7], dtype=torch.float64))
+
+
+def test_results_that_were_not_asked_for_are_no_failures_of_a_region():
+    box = Box([(0.0, 1.0)] * 24)
+    strategy = integrated_ei(box)
+    strategy.attach(torch.full((24,), 0.5, dtype=torch.float64), 1.0)
+    for x in box.sample(20, seed=1):
+        strategy.attach(x, -float((x - 0.5).square().sum()))
+    strategy.attach(box.upper + 1, 99.0, outside=True)
+    region = strategy._region(strategy.posterior)
+    assert region is not None
+    assert_close(region.upper - region.lower, torch.full((24,), 0.8, dtype=torch.float64))

@@ -12,7 +12,7 @@ import botorch_ext as bx
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box import ConfidenceBound, maximize_bound, maximize_on_box
 from botorch_ext.search.mixed import MixedSearch
-from botorch_ext.search.models import HighestBound, UpperBounds, best_in_box, maximize_over_models
+from botorch_ext.search.models import UpperBounds, best_in_box, maximize_over_models
 from botorch_ext.search.objectives import FunctionObjective, evaluate
 from botorch_ext.search.screening import near_points, on_faces, screening_points
 from tests.domains.drawn_boxes import Column, Made, boxes, made
@@ -163,9 +163,9 @@ def test_a_step_that_pays_after_a_climb_alone_is_taken():
     assert float(value) == pytest.approx(0, abs=1e-6)
 
 
-def several_bounds(box, num=20):
-    X = box.sample(num, 3)
-    y = drawn(num, seed=3, low=-2, high=2)
+def several_bounds(box):
+    X = box.sample(20, 3)
+    y = drawn(20, seed=3, low=-2, high=2)
     kernels = [posterior(box, 0, scale)[0].kernel for scale in (0.15, 0.3, 0.8)]
     models = bx.CandidateModels(kernels, [0.01, 0.02, 0.05])
     models.add(X, y)
@@ -198,18 +198,6 @@ def test_the_highest_of_several_bounds_is_found(seed):
     x, model = best_in_box(bounds, box, 1, incumbents, probabilities=weights)
     assert model == 1
     assert float(weights @ at(x)) >= float((weights @ values).max()) - short
-
-
-def test_the_gradient_of_the_highest_bound_is_that_of_its_model():
-    box = bx.Box([(0, 1), (0, 2), (0, 1)], constraints=([[1.0, 1, 1]], [1.0]))
-    highest = HighestBound(several_bounds(box, 12)[0])
-    Z = box.sample(30, 1)
-    values, gradients = highest.value_and_gradient(Z)
-    assert torch.allclose(values, highest.value(Z))
-    assert len({highest.model_at(z) for z in Z}) > 1
-    for j, step in enumerate(1e-6 * torch.eye(3, dtype=torch.float64)):
-        slope = (highest.value(Z + step) - highest.value(Z - step)) / 2e-6
-        assert torch.allclose(gradients[:, j], slope, atol=1e-5)
 
 
 @given(boxes, st.integers(0, 99))

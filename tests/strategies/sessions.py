@@ -1,20 +1,25 @@
-"""Sessions that strategies are driven through, and strategies that wait or end."""
+"""Sessions with late, reordered, lost and failed results, with contexts and changing actions, what
+was known before each of their questions, and strategies that wait or end."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 import torch
-from gpytorch.kernels import RBFKernel
+from gpytorch.kernels import Kernel, PeriodicKernel, RBFKernel, ScaleKernel
+from gpytorch.means import ConstantMean
 from torch import Tensor
 
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
+from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from botorch_ext.models import KernelGP
-from botorch_ext.strategies import OptimisticStrategy, Strategy
-from botorch_ext.testing.sessions import Action
+from botorch_ext.strategies import Abandoned, Asked, Event, OptimisticStrategy, Strategy, Trial
+from botorch_ext.testing.sessions import drawn_actions
 from botorch_ext.testing.sessions import plain as plain
 from botorch_ext.testing.sessions import script as script
 from botorch_ext.testing.states import state as snapshot  # noqa: F401
@@ -22,6 +27,8 @@ from botorch_ext.widths import Enlarged, SelfNormalized, Width
 from tests.helpers import rbf
 from tests.laws.scenarios import MINIMUM as MINIMUM
 from tests.laws.scenarios import POLICIES as POLICIES
+from tests.laws.scenarios import value_of as f
+from tests.oracles.models import Candidate, Session
 
 LAMBDA = 0.02
 # B, sigma, delta, and a misspecification, so that the width depends on t by itself.
@@ -40,6 +47,48 @@ def finite(**kind: Any) -> FiniteSet:
     x = torch.linspace(2.0, 5.0, 9, dtype=torch.float64)
     y = torch.linspace(-3.0, -1.5, 6, dtype=torch.float64)
     return FiniteSet(torch.cartesian_prod(x, y), **kind)
+
+
+# Of four tasks: the first two nearly the same, the third their opposite, the fourth of its own and
+# of less variance; of rank 3.
+_FACTOR = torch.tensor(
+    [[1.0, 0.0, 0.0], [0.9, 0.435889894354067, 0.0], [-0.8, 0.6, 0.0], [0.0, 0.0, 0.7]]
+).double()
+
+
+# Kernels of actions and contexts: two columns of the action, then those of the context.
+
+
+def product(of_actions: Kernel, of_contexts: Kernel) -> Kernel:
+    return ActionContextKernel(of_actions, of_contexts, 2)
+
+
+def half_sum(of_actions: Kernel, of_contexts: Kernel) -> Kernel:
+    return ActionContextKernel(of_actions, of_contexts, 2, combination="sum")
+
+
+def task_kernel() -> TaskKernel:
+    return TaskKernel(_FACTOR @ _FACTOR.T)
+
+
+def periodic(period: float, lengthscale: float = 1.5) -> PeriodicKernel:
+    kernel = PeriodicKernel().double()
+    kernel.period_length = torch.tensor(period, dtype=torch.float64)
+    kernel.lengthscale = torch.tensor(lengthscale, dtype=torch.float64)
+    return kernel
+
+
+def scaled(kernel: Kernel, outputscale: float) -> ScaleKernel:
+    outer = ScaleKernel(kernel).double()
+    outer.outputscale = torch.tensor(outputscale, dtype=torch.float64)
+    return outer
+
+
+def level(value: float) -> ConstantMean:
+    """A prior mean that is the same everywhere."""
+    mean = ConstantMean().double()
+    mean.initialize(constant=value)
+    return mean
 
 
 class Stepwise(Width):
@@ -62,16 +111,6 @@ slow_on_a_box = pytest.mark.parametrize(
     "domain", [finite, pytest.param(box, marks=pytest.mark.slow)], ids=DOMAINS
 )
 all_policies = pytest.mark.parametrize("policy", POLICIES)
-
-
-def f(x: Tensor) -> float:
-    return float(torch.sin(2 * x[..., 0]) * torch.cos(x[..., 1]) + 0.3 * x[..., 1])
-
-
-def data(domain: Domain, num_points: int, seed: int = 9) -> tuple[Tensor, Tensor]:
-    """Data from before the study: ``n x d`` and ``n``."""
-    X = domain.sample(num_points, seed)
-    return X, X.new_tensor([f(x) for x in X])
 
 
 def make(domain: Domain, policy: str = "hallucinate", **more: Any) -> OptimisticStrategy:
@@ -134,15 +173,176 @@ class Stuck(RowsInTurn):
         raise WaitingForObservations("for ever", [], 0)
 
 
-def play(strategy: Strategy, actions: list[Action]) -> None:
-    for kind, share, noise in actions:
-        if kind == "ask" or not strategy.pending:
-            strategy.ask()
-        elif kind == "ask three":
-            strategy.ask(3)
+Initial = tuple[Tensor, Tensor] | None
+CHANCES = {"ask": 0.40, "ask three": 0.04, "tell": 0.46, "abandon": 0.06, "fail": 0.04}
+CONTEXT_BOX = torch.tensor([[-1.0, 4.0], [0.5, 7.0]], dtype=torch.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What asks are given."""
+
+    draw: Callable[[int, torch.Generator], Tensor] | None = None
+    context_domain: Any = None
+    share: float = 0.0
+
+
+def _uniform(num: int, g: torch.Generator) -> Tensor:
+    """In `CONTEXT_BOX`; some contexts come again."""
+    low, high = CONTEXT_BOX
+    fresh = low + (high - low) * torch.rand(num, 2, generator=g, dtype=torch.float64)
+    again = torch.randint(max(num // 4, 1), (num,), generator=g)
+    return torch.where(torch.rand(num, 1, generator=g) < 0.3, fresh[again], fresh)
+
+
+def _task(num: int, g: torch.Generator) -> Tensor:
+    return torch.randint(4, (num, 1), generator=g).double()
+
+
+SETTINGS = {
+    "alone": Setting(),
+    "actions": Setting(share=0.6),
+    "tasks": Setting(_task, FiniteSet([[0.0], [1.0], [2.0], [3.0]]), 0.3),
+    "reals": Setting(_uniform, Box(CONTEXT_BOX), 0.3),
+    "sums": Setting(_uniform, 2),
+}
+
+
+def setting_of(name: str) -> Setting:
+    return SETTINGS.get(name, SETTINGS["alone"])
+
+
+def data(domain: Any, num_points: int, setting: str = "alone") -> tuple[Tensor, Tensor]:
+    """Data from before the study in a setting: joint rows and values."""
+    X, draw = domain.sample(num_points, 9), setting_of(setting).draw
+    if draw is None:
+        return X, X.new_tensor([f(x) for x in X])
+    Z = draw(num_points, torch.Generator().manual_seed(99)).to(X)
+    return torch.cat([X, Z], dim=-1), X.new_tensor([f(x, z) for x, z in zip(X, Z, strict=True)])
+
+
+def _offer(setting: Setting, domain: Any, step: int) -> dict[str, Tensor]:
+    """A context, and sometimes a set of actions, of which one may be there twice."""
+    g, offer = torch.Generator().manual_seed(1000 + step), {}
+    if setting.draw is not None:
+        context = setting.draw(400, torch.Generator().manual_seed(7))[step]
+        offer["context"] = context.to(domain.like)
+    if float(torch.rand((), generator=g)) < setting.share:
+        size = int(torch.randint(1, 13, (), generator=g))
+        if isinstance(domain, FiniteSet):
+            rows = torch.randint(domain.num_points, (size,), generator=g)
+            offer["actions"] = domain.points[rows]
         else:
-            id = strategy.pending[int(share * len(strategy.pending))]
+            U = torch.rand(size, domain.dim, generator=g, dtype=torch.float64)
+            offer["actions"] = domain.from_unit(U.to(domain.like))
+    return offer
+
+
+@dataclass
+class Played:
+    """A strategy that was played with a policy in a setting: what each trial was chosen from, and
+    the models alive after each event."""
+
+    strategy: Any
+    policy: str
+    setting: Setting
+    offers: dict[int, dict[str, Tensor]] = field(default_factory=dict)
+    alive: list[list[int]] = field(default_factory=list)
+
+
+def play(
+    strategy: Any, policy: str, setting: Setting | None = None, length: int = 50, seed: int = 0
+) -> Played:
+    """Plays a drawn script of so many actions."""
+    played = Played(strategy, policy, Setting() if setting is None else setting)
+    for kind, share, noise in drawn_actions(CHANCES, length, seed):
+        pending = strategy.pending
+        if kind in ("ask", "ask three") or not pending:
+            offer = _offer(played.setting, strategy.domain, len(strategy.history.trials))
+            asked = strategy.ask(3 if kind == "ask three" else 1, **offer)
+            played.offers |= {trial.id: offer for trial in asked}
+        else:
+            id = pending[int(share * len(pending))]
             if kind == "tell":
-                strategy.tell(id, f(strategy.history.trials[id].x) + noise)
+                trial = strategy.history.trials[id]
+                strategy.tell(id, f(trial.x, trial.context) + noise / 3)
             else:
-                strategy.abandon(id)
+                strategy.abandon(id, failed=kind == "fail")
+        # An action is several events only where it asks, and asking rejects nothing.
+        more = len(strategy.events) - len(played.alive)
+        played.alive += [list(getattr(strategy, "alive", []))] * more
+    return played
+
+
+# Kernel, noise variance and prior mean of a model.
+Described = tuple[Kernel, float, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One ask that was no initial point: all joint points so far, the asked one at the row ``own``,
+    then all that could be chosen."""
+
+    trial: Trial
+    points: Tensor
+    own: int
+
+    def models(self, described: Sequence[Described]) -> list[Candidate]:
+        return candidates(described, self.points)
+
+    def shortfall(self, scores: Tensor, own: Tensor) -> float:
+        """How much more the best of what could be chosen scores than ``own`` at its place."""
+        return float(scores[..., self.own + 1 :].max() - own[self.own])
+
+
+def candidates(described: Sequence[Described], points: Tensor) -> list[Candidate]:
+    """The models at some points, by their definitions."""
+    return [Candidate.at(points, *numbers, u) for u, numbers in enumerate(described)]
+
+
+def joint(points: Tensor, context: Tensor | None) -> Tensor:
+    if context is None:
+        return points
+    return torch.cat([points, context.expand(len(points), -1)], dim=-1)
+
+
+def questions(
+    played: Played, initial: Initial = None, fine: Tensor | None = None
+) -> Iterator[tuple[Event, Session, Question | None]]:
+    """Every event with what was known before it, and the question where it is one."""
+    strategy, session, rows = played.strategy, *_start(played.policy, initial)
+    for event in strategy.events:
+        question = None
+        if isinstance(event, Asked):
+            trial, offer = event.trial, played.offers[event.trial.id]
+            context, pool = offer.get("context"), offer.get("actions", fine)
+            own = joint(trial.x[None], context)
+            if not trial.info.get("initial"):
+                pool = strategy.domain.points if pool is None else pool
+                points = torch.cat([*(row[None] for row in rows), own, joint(pool, context)])
+                question = Question(trial, points, len(rows))
+            rows.append(own[0])
+        yield event, session, question
+        if not (isinstance(event, Abandoned) and event.failed):  # failed: pending for ever
+            session.apply(event)
+
+
+def known(played: Played, initial: Initial = None) -> tuple[Session, Tensor]:
+    """What is known after all events, and the joint rows it speaks of."""
+    session, rows = _start(played.policy, initial)
+    for _, latest, _ in questions(played, initial, played.strategy.domain.like[:0]):
+        session = latest
+    return session, torch.stack([*rows, *(trial.point for trial in played.strategy.history.trials)])
+
+
+def _start(policy: str, initial: Initial) -> tuple[Session, list[Tensor]]:
+    X, Y = ([], []) if initial is None else (list(initial[0]), initial[1].tolist())
+    return Session(policy, lambda trial: len(X) + trial.id, (list(range(len(X))), Y)), [*X]
+
+
+def grid(num_per_axis: int) -> Tensor:
+    """Points of `box`."""
+    axes = [
+        torch.linspace(*side, num_per_axis, dtype=torch.float64) for side in box().bounds.T.tolist()
+    ]
+    return torch.cartesian_prod(*axes)

@@ -11,29 +11,11 @@ from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Asked, OptimisticStrategy
 from botorch_ext.testing.interrupting import lines_of
 from tests.helpers import rbf
-from tests.laws.shared_sessions import quietly
-from tests.strategies.sessions import (
-    LAMBDA,
-    both_domains,
-    box,
-    data,
-    finite,
-    kernel,
-    make,
-    plain,
-    play,
-    script,
-    snapshot,
-)
+from tests.laws.scenarios import quietly
+from tests.strategies import sessions
+from tests.strategies.sessions import both_domains, box, data, finite, make
 
 pytestmark = quietly
-
-
-def test_a_list_of_one_is_a_list_and_a_value_may_be_a_tensor():
-    strategy = make(finite())
-    (trial,) = strategy.ask(1)
-    strategy.tell(trial.id, torch.tensor(-0.25, dtype=torch.float64))
-    assert strategy.history.values == {0: -0.25}
 
 
 def test_a_list_is_asked_as_a_whole_or_not_at_all():
@@ -55,8 +37,8 @@ def test_given_data_is_copied(domain):
     kept, changed = make(domain(), initial=(X.clone(), Y.clone())), make(domain(), initial=(X, Y))
     X.fill_(3.0)
     Y.fill_(7.0)
-    assert plain(Asked(kept.ask())) == plain(Asked(changed.ask()))
-    assert snapshot(kept) == snapshot(changed)
+    assert sessions.plain(Asked(kept.ask())) == sessions.plain(Asked(changed.ask()))
+    assert sessions.snapshot(kept) == sessions.snapshot(changed)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +54,7 @@ def test_given_data_is_copied(domain):
         (
             "free_width",
             lambda f: bx.algorithms.certified_bucb(
-                box(), kernel(), horizon=30, width=2.0, noise_variance=0.1, free_width=f
+                box(), sessions.kernel(), horizon=30, width=2.0, noise_variance=0.1, free_width=f
             ),
         ),
     ],
@@ -82,22 +64,9 @@ def test_a_function_in_place_of_a_width_is_refused_with_the_cure(name, call):
         call(lambda t, model: 2.0)
 
 
-@pytest.mark.parametrize("policy", ["inflate", "timeout"])
-def test_a_replay_that_grows_all_buffers_gives_the_same_state_and_the_same_question(policy):
-    options = {"initial": data(finite(), 5), "num_initial": 3}
-    played, replayed = (make(finite(), policy, **options) for _ in range(2))
-    play(played, script(170, seed=11))
-    assert len(played.history.trials) > 70
-    assert bool(played.report()["told_too_late"]) == (policy == "timeout")
-    replayed.replay(played.events)
-    for _ in range(2):
-        assert snapshot(replayed) == snapshot(played)
-        assert plain(Asked(replayed.ask())) == plain(Asked(played.ask()))
-
-
 @both_domains
 def test_data_in_the_model_is_never_best(domain):
-    model = KernelGP(kernel(), LAMBDA)
+    model = KernelGP(sessions.kernel(), sessions.LAMBDA)
     X, Y = data(domain(), 4)
     model.add(X + 10.0, Y + 5.0)  # nor need it lie in the domain
     strategy = OptimisticStrategy(domain(), model, 2.0)
@@ -133,7 +102,8 @@ def test_more_initial_points_than_members_start_over():
 
 def test_a_warning_made_an_error_leaves_a_replay_undone():
     strategy, fresh = (
-        OptimisticStrategy(finite(), KernelGP(kernel(), LAMBDA), 2.0) for _ in range(2)
+        OptimisticStrategy(finite(), KernelGP(sessions.kernel(), sessions.LAMBDA), 2.0)
+        for _ in range(2)
     )
     for _ in range(8):
         strategy.tell(strategy.ask().id, 100.0)

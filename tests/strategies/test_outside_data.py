@@ -8,7 +8,7 @@ from torch.testing import assert_close
 import botorch_ext as bx
 from botorch_ext.exceptions import NoObservationsError, OutsideDomainError
 from botorch_ext.strategies import RandomSearch
-from tests.laws.shared_sessions import quietly
+from tests.laws.scenarios import quietly
 
 pytestmark = quietly
 SPACE = bx.Space(

@@ -12,7 +12,7 @@ import pytest
 from botorch_ext import Box, CandidateModels, Fitted, Particles, algorithms
 from botorch_ext.strategies import Asked, Trial
 from tests.helpers import matern, rbf
-from tests.laws.shared_sessions import quietly
+from tests.laws.scenarios import quietly
 from tests.strategies.fixed_design import sessions
 from tests.strategies.sessions import box, f, finite
 

@@ -16,21 +16,20 @@ from torch.testing import assert_close
 from botorch_ext import Box, FiniteSet, KernelGP, OptimisticStrategy, algorithms, widths
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import KernelBoundWarning
-from tests.helpers import devices, matern, pairwise, rbf, steps_on, tolerance
+from tests.helpers import matern, rbf, tolerance
 from tests.oracles.posterior import dense_posterior, self_normalized_width
-from tests.strategies.adaptive.joint_kernels import half_sum, product, scaled, task_kernel
+from tests.strategies import sessions
 from tests.strategies.adaptive.judged import check
-from tests.strategies.adaptive.sessions import SETTINGS, data, f, grid, play
-from tests.strategies.sessions import LAMBDA, POLICIES, both_domains, box, finite
+from tests.strategies.sessions import LAMBDA, POLICIES, box, data, f, finite, grid, play
 
 B, SIGMA, DELTA, EPS = 1.5, 0.1, 0.1, 0.05
 NUMBERS = {"noise_variance": LAMBDA, "rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
 KERNELS = {
     "alone": rbf(0.9, 0.5),
     "actions": rbf(0.9, 0.5),
-    "tasks": product(rbf(0.9, 0.5), task_kernel()),
-    "reals": product(rbf(0.9, 0.5), matern(0.8, 1.5, nu=1.5)),
-    "sums": half_sum(matern(0.8, nu=1.5), rbf(0.8, 1.5)),
+    "tasks": sessions.product(rbf(0.9, 0.5), sessions.task_kernel()),
+    "reals": sessions.product(rbf(0.9, 0.5), matern(0.8, 1.5, nu=1.5)),
+    "sums": sessions.half_sum(matern(0.8, nu=1.5), rbf(0.8, 1.5)),
 }
 
 
@@ -60,7 +59,7 @@ METHODS = {
 
 def make(method, domain, setting, policy, **more):
     kernel, options = KERNELS[setting], {"seed": 5, **NUMBERS, **METHODS[method][0], **more}
-    options |= {"context_domain": SETTINGS[setting].context_domain, **POLICIES[policy]}
+    options |= {"context_domain": sessions.SETTINGS[setting].context_domain, **POLICIES[policy]}
     if method == "gp_bucb":
         options.pop("pending")
     if method == "cgp_ucb":
@@ -74,15 +73,15 @@ def _cases():
     """Each policy in two settings, by the methods in turn; those of one policy by themselves."""
     plain, of_contexts = cycle(["gp_ucb", "igp_ucb", "ec_gp_ucb"]), cycle(["cgp_ucb", "igp_ucb"])
     for shift, (i, policy) in itertools.product((0, 2), enumerate(POLICIES)):
-        setting = list(SETTINGS)[(i + shift) % len(SETTINGS)]
-        yield next(of_contexts if SETTINGS[setting].draw else plain), setting, policy
+        setting = list(sessions.SETTINGS)[(i + shift) % len(sessions.SETTINGS)]
+        yield next(of_contexts if sessions.SETTINGS[setting].draw else plain), setting, policy
     yield from (("gp_bucb", "alone", "inflate"), ("gp_bucb", "tasks", "hallucinate"))
     yield from (("gp_ucb_sdf", "actions", "censor"), ("gp_ucb_sdf", "alone", "timeout"))
 
 
 def replay(method, domain, setting, policy, length, seed, fine=None, **more):
     strategy = make(method, domain, setting, policy, **more)
-    played = play(strategy, policy, SETTINGS[setting], length, seed)
+    played = play(strategy, policy, sessions.SETTINGS[setting], length, seed)
     models = [(KERNELS[setting], LAMBDA, None)]
     check(played, models, METHODS[method][1], initial=more.get("initial"), fine=fine)
     return strategy
@@ -91,7 +90,7 @@ def replay(method, domain, setting, policy, length, seed, fine=None, **more):
 @pytest.mark.parametrize(("method", "setting", "policy"), list(_cases()))
 def test_every_pick_on_a_set_is_a_maximiser(method, setting, policy):
     seed = zlib.crc32(f"{method} {setting} {policy}".encode()) % 1000
-    more = {"initial": data(setting, finite(), 4), "num_initial": 2} if seed % 2 else {}
+    more = {"initial": data(finite(), 4, setting), "num_initial": 2} if seed % 2 else {}
     strategy = replay(method, finite(), setting, policy, 45, seed, **more)
     assert bool(strategy.report()["told_too_late"]) == (policy == "timeout")
 
@@ -106,12 +105,12 @@ def test_every_pick_on_a_set_is_a_maximiser(method, setting, policy):
     ],
 )
 def test_no_point_of_a_fine_grid_beats_a_pick_on_a_box(method, setting, policy):
-    replay(method, box(), setting, policy, 20, 21, grid(21), initial=data(setting, box(), 3))
+    replay(method, box(), setting, policy, 20, 21, grid(21), initial=data(box(), 3, setting))
 
 
-@both_domains
+@sessions.both_domains
 def test_data_in_the_model_is_initial_data_and_stays_as_it_is(domain):
-    X, Y = data("alone", domain(), 5)
+    X, Y = data(domain(), 5)
     model = KernelGP(KERNELS["alone"], LAMBDA)
     model.add(X, Y)
     width = widths.Enlarged(widths.SelfNormalized(B, SIGMA, DELTA), EPS)
@@ -129,7 +128,7 @@ def test_data_in_the_model_is_initial_data_and_stays_as_it_is(domain):
 
 
 def test_rows_that_need_jitter_are_counted():
-    X, Y = data("alone", finite(), 1)
+    X, Y = data(finite(), 1)
     model = KernelGP(KERNELS["alone"], 1e-16)
     strategy = OptimisticStrategy(finite(), model, 1.0, initial=(X.repeat(3, 1), Y.repeat(3)))
     assert strategy.report()["jittered_rows"] == 2
@@ -149,22 +148,14 @@ def test_plateaus_of_a_set_go_to_the_first_candidate_and_of_a_box_by_the_seed():
     assert firsts[0] == firsts[1] and len(set(firsts)) == 3
 
 
-@pairwise(
-    domain=[finite, box],
-    policy=["inflate", "timeout"],
-    dtype=[torch.float64, torch.float32],
-    device=devices(),
-)
-def test_trials_follow_dtype_and_device_of_the_domain(domain, policy, dtype, device):
-    points = domain(device=device).to(dtype=dtype)
-    initial = data("alone", points, 3)
-    strategy = make("gp_ucb", points, "alone", policy, initial=initial, num_initial=2)
-    play(strategy, policy, length=steps_on(device, 12), seed=71)
-    best, mean = strategy.best()
-    for x in (best, *(trial.x for trial in strategy.history.trials)):
-        assert (x.dtype, x.device) == (points.dtype, points.device)
-        assert bool(points.contains(x))
-    assert type(mean) is float
+@sessions.both_domains
+def test_trials_follow_the_dtype_of_the_domain(domain):
+    points = domain(dtype=torch.float32)
+    strategy = make("gp_ucb", points, "alone", "inflate", initial=data(points, 3), num_initial=2)
+    play(strategy, "inflate", length=12, seed=71)
+    for x in (strategy.best()[0], *(trial.x for trial in strategy.history.trials)):
+        assert x.dtype == torch.float32 and bool(points.contains(x))
+    assert type(strategy.best()[1]) is float
 
 
 def test_points_where_the_bound_is_no_number_are_not_asked():
@@ -181,7 +172,7 @@ def test_points_where_the_bound_is_no_number_are_not_asked():
 
 @pytest.mark.filterwarnings("ignore:Data .* is not:botorch.exceptions.warnings.InputDataWarning")
 def test_a_frozen_botorch_model_with_transforms_is_optimised_on_a_box():
-    X, Y = data("alone", box(), 12)
+    X, Y = data(box(), 12)
     transforms = {
         "outcome_transform": Standardize(1),
         "input_transform": Normalize(2, bounds=box().bounds),
@@ -203,7 +194,7 @@ def test_a_frozen_botorch_model_with_transforms_is_optimised_on_a_box():
 
 
 def test_a_kernel_of_another_dimension_is_refused_where_the_size_becomes_known():
-    kernel = product(rbf(1.0, 2.0), rbf(1.0, 2.0, 3.0))
+    kernel = sessions.product(rbf(1.0, 2.0), rbf(1.0, 2.0, 3.0))
     numbers = {"noise_variance": LAMBDA, "width": 1.0}
     for space in (2, FiniteSet([[0.1, 0.2], [0.3, 0.4]])):
         with pytest.raises(ValueError, match="kernel"):
@@ -215,13 +206,13 @@ def test_a_kernel_of_another_dimension_is_refused_where_the_size_becomes_known()
     strategy.ask(context=[0.1, 5.0, 0.2])
 
 
-@both_domains
+@sessions.both_domains
 def test_a_kernel_above_1_is_warned_of_once_where_it_shows(domain):
     numbers = {"noise_variance": LAMBDA, "width": 1.0}
-    algorithms.gp_ucb(domain(), scaled(rbf(0.9), 1.0), **numbers)  # warnings are errors
-    kernel = product(rbf(0.9), scaled(matern(0.8), 1.5))
+    algorithms.gp_ucb(domain(), sessions.scaled(rbf(0.9), 1.0), **numbers)  # warnings are errors
+    kernel = sessions.product(rbf(0.9), sessions.scaled(matern(0.8), 1.5))
     with pytest.warns(KernelBoundWarning, match="got 1.5"):
-        strategy = algorithms.gp_ucb(domain(), scaled(rbf(0.9), 1.5), **numbers)
+        strategy = algorithms.gp_ucb(domain(), sessions.scaled(rbf(0.9), 1.5), **numbers)
     strategy.tell(strategy.ask().id, 0.5)  # a warning, no more
     with pytest.warns(KernelBoundWarning, match="got 1.5"):
         algorithms.gp_ucb(domain(), kernel, context_domain=Box([[0.0], [1.0]]), **numbers)

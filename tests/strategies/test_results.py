@@ -11,13 +11,12 @@ from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Asked, Attached, Corrected, Told, Trial
 from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy
-from botorch_ext.testing.sessions import plain, question
+from botorch_ext.testing.sessions import question
 from botorch_ext.testing.states import state
 from botorch_ext.widths import SelfNormalized
 from tests.laws.registry import DELTA, METHODS, POLICIES, SIGMA, B, entry_of
 from tests.laws.registry import LAMBDA as ITS_LAMBDA
-from tests.laws.scenarios import SCENARIOS, rbf, value_of
-from tests.laws.shared_sessions import quietly
+from tests.laws.scenarios import SCENARIOS, quietly, rbf, value_of
 from tests.strategies import sessions
 
 pytestmark = quietly
@@ -142,32 +141,6 @@ def test_what_is_attached_makes_no_pending_trial_late(domain):
     strategy.ask(2)
     strategy.tell(1, 0.5)
     assert strategy.report()["told_too_late"] == [1]
-
-
-@pytest.mark.parametrize(
-    ("domain", "policy"),
-    [*((sessions.finite, policy) for policy in POLICIES), (sessions.box, "hallucinate")],
-)
-def test_a_failed_point_stays_in_the_deviations_as_a_pending_one(domain, policy):
-    # Ignored is ignored; a timeout leaves it censored, as it does a pending one.
-    failed, waiting = (
-        sessions.make(domain(), policy, initial=sessions.data(domain(), 5)) for _ in range(2)
-    )
-    for strategy in (failed, waiting):
-        strategy.ask(2)
-        strategy.tell(1, 0.2)
-    failed.abandon(0, failed=True)
-    assert failed.pending == []
-    assert failed.report()["failed"] == failed.report()["abandoned"] == [0]
-    X = domain().sample(20, seed=4)
-    for one, other in zip(failed.bands(X), waiting.bands(X), strict=True):
-        assert torch.equal(one, other)
-    assert len(failed.evaluated()[0]) == 6
-    for _ in range(3):
-        trials = [strategy.ask() for strategy in (failed, waiting)]
-        assert plain(Asked(trials[0])) == plain(Asked(trials[1]))
-        for strategy, trial in zip((failed, waiting), trials, strict=True):
-            strategy.tell(trial.id, 0.1)
 
 
 def made(method, seed=3):

@@ -7,7 +7,7 @@ import warnings
 import pytest
 import torch
 from botorch.models import SingleTaskGP
-from gpytorch.kernels import PeriodicKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import RBFKernel
 from scipy.stats import chi2
 
 import botorch_ext as bx
@@ -21,6 +21,7 @@ from botorch_ext.exceptions import (
 from botorch_ext.kernels import ActionContextKernel
 from botorch_ext.strategies.prior_warnings import LOOKS, odd_lengthscales, odd_scale
 from tests.helpers import matern, rbf
+from tests.strategies.sessions import periodic, scaled
 
 BOX = bx.Box([[2.0, -7.0], [5.0, -6.2]])
 GRID = bx.FiniteSet(BOX.sample(40, seed=1))
@@ -97,8 +98,7 @@ def test_lengthscales_beside_the_sides_of_the_domain(domain, of, column, share, 
     sides = (3.0, 0.8)
     scales = [0.5 * side for side in sides]
     scales[column] = share * sides[column]
-    kernel = ScaleKernel(of(*scales)).double()
-    kernel.outputscale = 0.5
+    kernel = scaled(of(*scales), 0.5)
     strategy, said = caught(lambda: bx.algorithms.gp_ucb(domain, kernel, **KNOWN))
     assert said == ([LengthscaleWarning] if odd else [])
     if odd:
@@ -109,9 +109,7 @@ def test_lengthscales_beside_the_sides_of_the_domain(domain, of, column, share, 
 def test_one_lengthscale_periods_and_columns_without_extent():
     assert "column 0" in odd_lengthscales([matern(0.1)], GRID.points)  # a thirtieth of its side
     assert odd_lengthscales([matern(0.5)], GRID.points) is None
-    periodic = PeriodicKernel().double()
-    periodic.lengthscale = 1000.0
-    assert odd_lengthscales([periodic], GRID.points) is None
+    assert odd_lengthscales([periodic(1.0, 1000.0)], GRID.points) is None
     flat = GRID.points.clone()
     flat[:, 1] = 4.0
     assert odd_lengthscales([matern(0.9, 1e-9)], flat) is None

@@ -2,9 +2,11 @@
 
 import csv
 import io
+import json
 
 import botorch_ext as bx
 from botorch_ext.command_line import main
+from botorch_ext.studies import databases, journal
 from tests.studies.kept import gp_bucb
 
 COMMANDS = (["status"], ["trials"], ["trials", "--csv"])
@@ -42,6 +44,13 @@ def week(path, clock, **options):
     study.correct(1, 0.71)
     clock.now += 86_400
     return trials
+
+
+def with_events(path, bodies, description=None, name="study"):
+    """A study of any events, as a broken or a hostile file may have them."""
+    new = journal.Journal.begin(databases.Database(path), name, False, description or {})
+    with new.writing() as connection:
+        new.append(connection, new.start, [json.dumps(each) for each in bodies])
 
 
 def rows_of(text):

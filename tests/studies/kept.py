@@ -15,6 +15,13 @@ from benchmarks.common.tables import Row
 from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.strategies import Strategy
 
+PARAMETERS = {
+    "temperature": bx.Real(20, 80, unit="°C", digits=1),
+    "catalyst": bx.Real(1e-4, 1.0, log=True, unit="mol/l"),
+    "equivalents": bx.Integer(1, 5),
+    "solvent": bx.Choice(["water", "ethanol", "dmso"]),
+}
+SPACE = bx.Space(PARAMETERS)
 BOX = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
 POINTS = bx.FiniteSet(BOX.sample(40, seed=1))
 

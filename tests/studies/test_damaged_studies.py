@@ -7,7 +7,6 @@ import shutil
 import socket
 import sqlite3
 import sys
-import tempfile
 import traceback
 from contextlib import closing, suppress
 from pathlib import Path
@@ -15,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import botorch_ext as bx
-from benchmarks.studies.forks import in_a_fork, wait_for
 from benchmarks.studies.kills import lines
 from botorch_ext.exceptions import (
     AnotherStrategyError,
@@ -31,7 +29,6 @@ from botorch_ext.studies import databases, sqlite_files
 from tests.helpers import without_package
 from tests.studies.kept import answer_of_a_fork, at_random
 
-NOBODY = 65534
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 
@@ -320,26 +317,6 @@ def test_a_file_system_that_is_full_and_has_room_again(tmp_path):
 
     if answer_of_a_fork(fill, tmp_path) == "not allowed":
         pytest.skip("no file system of one's own here")
-
-
-@pytest.mark.slow
-def test_a_file_that_must_not_be_written():
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        path = Path(folder) / "lab.db"
-        before = answer_of_a_fork(lambda: filled(path), Path(folder))
-        path.chmod(0o444)
-
-        def as_nobody():
-            if os.getuid() == 0:
-                os.setuid(NOBODY)
-            for place in (path, path.with_name("new.db")):
-                with pytest.raises(UnwritableStudyError, match="must be writable"):
-                    bx.Study(place, at_random()).ask()
-
-        wait_for(in_a_fork(as_nobody))
-        path.chmod(0o644)
-        assert lines(bx.Study(path, at_random())) == before
 
 
 @pytest.mark.slow

@@ -1,16 +1,12 @@
 """Files of studies that are copied, moved, deleted or looked at while they are open."""
 
-import fcntl
 import json
 import os
 import shutil
 import signal
 import sqlite3
-import struct
-import sys
 import threading
 import time
-from contextlib import closing
 from pathlib import Path
 from unittest.mock import patch
 
@@ -91,7 +87,7 @@ def test_where_locks_are_dropped_with_any_descriptor_it_is_noticed(path, onlooke
     assert bx.Study(path, at_random(), name="beside").pending == []
 
 
-def test_a_file_that_is_moved_away_and_brought_back(path):
+def test_a_file_that_is_moved_away_and_brought_back_or_deleted(path):
     study, other = bx.Study(path, at_random()), bx.Study(path, at_random(), name="other")
     study.ask(3)
     study.tell(0, 1.0)
@@ -106,16 +102,11 @@ def test_a_file_that_is_moved_away_and_brought_back(path):
     study.tell(1, 2.0)
     assert study.pending == bx.Study(path, at_random()).pending == [2]
     assert other.ask().id == 0
-
-
-def test_a_file_that_is_deleted_is_not_made_anew(path):
-    study = bx.Study(path, at_random())
-    study.ask(3)
     for file in _files(path):
         file.unlink()
-    for _ in range(2):
+    for _ in range(2):  # and one that is deleted is not made anew
         with pytest.raises(MovedStudyError):
-            study.tell(1, 2.0)
+            study.tell(2, 3.0)
     assert not path.exists()
 
 
@@ -196,30 +187,6 @@ def test_an_interrupt_is_heard_while_a_call_waits(path):
     other.close()
     study.tell(0, 1.0)
     assert study.pending == []
-
-
-def test_a_call_has_the_file_for_itself_and_an_open_study_keeps_its_log(path):
-    study, seen, decide = bx.Study(path, at_random()), [], bx.strategies.RandomSearch._decide
-
-    def other():
-        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-
-    def decides(self, choices):
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
-            other()
-        seen.append(choices)
-        return decide(self, choices)
-
-    with patch.object(bx.strategies.RandomSearch, "_decide", decides):
-        study.ask()
-    assert len(seen) == 1
-    other()
-    if sys.platform == "linux":  # the lock stays where this process copies its own file
-        shutil.copy(path, path.with_name("copy.db"))
-        whole = struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, *sqlite_files._SHARED, 0)
-        with path.open("r+b") as mine, pytest.raises(BlockingIOError):
-            fcntl.fcntl(mine, fcntl.F_OFD_SETLK, whole)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Calls on a study that are broken off anywhere: what it has in memory is then what is on disk."""
+"""Calls that are broken off, processes that are killed and many at once: no event is lost."""
 
 import shutil
 from unittest.mock import patch
@@ -7,10 +7,11 @@ import pytest
 from sqlalchemy.engine.default import DefaultExecutionContext
 
 import botorch_ext as bx
+from benchmarks.studies import kills, many_processes
 from benchmarks.studies.interrupts import Alarm, by_line, by_signal, play
-from benchmarks.studies.kills import lines
+from benchmarks.studies.strategies import box, finite
 from botorch_ext.testing.interrupting import lines_of
-from tests.studies.kept import POINTS, at_random, on_a_set
+from tests.studies.kept import POINTS, at_random, failing, on_a_set
 
 CALLS = {
     "ask": lambda study: study.ask(2),
@@ -27,7 +28,7 @@ def shown(study):
     posterior = strategy.posterior
     numbers = [posterior.mean.tolist(), posterior.std.tolist(), posterior.num_observations]
     trial = strategy.ask()
-    return lines(study), study.report(), numbers, trial.x.tolist(), trial.info
+    return kills.lines(study), study.report(), numbers, trial.x.tolist(), trial.info
 
 
 @pytest.fixture
@@ -90,3 +91,22 @@ def test_an_exception_of_a_signal_handler_comes_out_as_it_is(tmp_path):
         study.tell(0, 0.5)
     study.tell(0, 0.25)
     assert study.pending == []
+
+
+@pytest.mark.slow
+def test_eight_processes_ask_and_tell_at_once(tmp_path):
+    row = many_processes.play(tmp_path / "lab.db", box(), 8, 5)
+    assert row["trials"] == 40 and row["pending at once, at most"] >= 8
+    assert not failing(row)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("strategy", "number", "watched", "minimize"),
+    [(finite(20), 35, False, True), (box(), 15, True, False)],
+    ids=["alone", "watched"],
+)
+def test_kills_lose_nothing(tmp_path, strategy, number, watched, minimize):
+    counts = kills.play(tmp_path / "lab.db", strategy, number, 0, watched, minimize)
+    assert counts.total() == number
+    assert len({moment for _, moment, _ in counts}) >= 3  # not all in one place

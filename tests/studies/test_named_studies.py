@@ -15,14 +15,8 @@ from botorch_ext.exceptions import (
     TrialFailedWarning,
 )
 from botorch_ext.strategies import RandomSearch
-from tests.studies.commands import rows_of, shown
+from tests.studies.kept import PARAMETERS
 
-PARAMETERS = {
-    "temperature": bx.Real(20, 80, unit="°C", digits=1),
-    "catalyst": bx.Real(1e-4, 1e-1, log=True, unit="mol/l"),
-    "equivalents": bx.Integer(1, 5),
-    "solvent": bx.Choice(["water", "ethanol", "dmso"]),
-}
 LIMIT = "0.5 * equivalents + temperature <= 60"
 SPACE = bx.Space(PARAMETERS, constraints=[LIMIT])
 KNOWN = {"temperature": 30.5, "catalyst": 0.01, "equivalents": 2, "solvent": "ethanol"}
@@ -40,11 +34,13 @@ def at_random(**changes):
     return RandomSearch(bx.Space(PARAMETERS | changes, constraints=[LIMIT]), seed=3)
 
 
-def test_an_objective_gets_a_dict_and_failures_say_where():
+def test_an_objective_gets_a_dict_and_failures_say_where(tmp_path):
     result = bx.run(at_random(), result_of, 4, progress=False)
     assert result.params == [SPACE.params(x) for x in result.X]
     assert result.Y.tolist() == pytest.approx(list(map(result_of, result.params)))
     assert result.best_params == SPACE.params(result.best_x)
+    study = bx.Study(tmp_path / "lab.db", at_random())
+    assert [trial.params for trial in study.attach(result.to_pandas())] == result.params
 
     def fail(params):
         raise RuntimeError("no power")
@@ -158,20 +154,3 @@ def test_empty_rows_of_a_table_are_left_out(tmp_path):
         with pytest.raises(TableError):
             study.attach(wrong)
     assert len(study.events) == before
-
-
-@pytest.mark.parametrize(
-    "parameter",
-    [
-        bx.Integer(-2, -1),
-        bx.Integer(-9, -5, step=4),
-        bx.Real(0.1, 0.3, step=0.2),
-    ],
-)
-def test_names_are_shown_for_every_range(tmp_path, capsys, parameter):
-    strategy = RandomSearch(bx.Space(dose=parameter, time=bx.Real(0, 1, unit="h")), seed=1)
-    study = bx.Study(tmp_path / "lab.db", strategy)
-    study.tell(study.ask(), 1.0)
-    assert "dose" in shown(capsys, "status", tmp_path / "lab.db")
-    (row,) = rows_of(shown(capsys, "trials", tmp_path / "lab.db", "--csv"))
-    assert {"dose", "time [h]"} <= row.keys() and not {"x0", "x1"} & row.keys()

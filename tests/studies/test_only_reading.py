@@ -13,12 +13,13 @@ import pytest
 import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.command_line import main
+from botorch_ext.exceptions import UnwritableStudyError
 from botorch_ext.reports import overview
 from botorch_ext.studies import databases
 from tests.studies.commands import COMMANDS, rows_of, shown, week
 from tests.studies.kept import at_random, gp_bucb
-from tests.studies.test_damaged_studies import NOBODY
 
+NOBODY = 65534
 ROOT = Path(__file__).parents[2]
 
 
@@ -90,6 +91,9 @@ def test_a_file_that_may_only_be_read(clock, capsys):
             if os.getuid() == 0:
                 os.setuid(NOBODY)
             _all_commands(path, Path(output) / "lab.html")
+            for place in (path, path.with_name("new.db")):
+                with pytest.raises(UnwritableStudyError, match="must be writable"):
+                    bx.Study(place, gp_bucb()).ask()
 
         wait_for(in_a_fork(as_nobody))
         assert [file.name for file in Path(name).iterdir()] == ["lab.db"]

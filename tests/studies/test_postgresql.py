@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 import pytest
-import torch
 
 pytest.importorskip("psycopg")
 
 import psycopg
+from hypothesis import given, settings
 
 import botorch_ext as bx
 from benchmarks.studies import many_processes, postgresql
@@ -23,6 +23,8 @@ from botorch_ext.command_line import main
 from botorch_ext.exceptions import AnotherStrategyError, StudyError, UnreachableStudyError
 from botorch_ext.studies import databases
 from botorch_ext.studies.databases import Database
+from tests.hosts.machine import ACTIONS, InStudy, Machine, quietly
+from tests.hosts.methods import recipe
 from tests.studies.kept import at_random, failing, gp_bucb
 
 pytestmark = [
@@ -37,36 +39,24 @@ def server():
         yield server
 
 
-def test_a_study_goes_on_bit_for_bit(server):
-    named = {"name": "one", "objective": "coût", "unit": "€/kg"}
-    study, alone = bx.Study(server.url(), gp_bucb(), minimize=True, **named), gp_bucb()
-    for step in range(4):
-        trial, expected = study.ask(), alone.ask()
-        assert torch.equal(trial.x, expected.x)
-        study.tell(trial.id, 0.1 * step)
-        alone.tell(trial.id, -0.1 * step)
-    study.attach([0.5, 2.5], 1 / 3)
-    again = bx.Study(server.url(driver="postgresql+psycopg"), gp_bucb(), name="one")
-    assert again.minimize and lines(again) == lines(study)
+METHOD = recipe("gp_bucb", num_points=40)
+
+
+@quietly
+@settings(max_examples=4)
+@given(actions=ACTIONS)
+def test_it_asks_what_the_bare_strategy_asks(server, actions):
+    Machine(InStudy(METHOD, server.new_database()), METHOD).run(actions)
+
+
+def test_names_are_kept_and_compared(server):
+    study = bx.Study(server.url(), at_random(), name="one", objective="coût", unit="€/kg")
+    again = bx.Study(server.url(driver="postgresql+psycopg"), at_random(), name="one")
     assert (again.objective, again.unit) == ("coût", "€/kg")
     with pytest.raises(AnotherStrategyError, match="unit is '€/kg' in the study, got 'g'"):
-        bx.Study(server.url(), gp_bucb(), name="one", unit="g")
+        bx.Study(server.url(), at_random(), name="one", unit="g")
     (attached,) = again.attach([{"x0": 0.25, "x1": 2.25, "coût [€/kg]": 0.5}])
-    assert again.to_pandas()["coût"][attached.id] == 0.5
-    alone.attach([0.5, 2.5], -1 / 3)
-    alone.attach(attached.x, -0.5)
-    asked, expected = again.ask(), alone.ask()
-    assert torch.equal(asked.x, expected.x)
-    assert asked.info == expected.info | {"mean": -expected.info["mean"]}
-    assert study.pending == [6]
-    with pytest.raises(AnotherStrategyError, match="seed is 0 in the study, got 3"):
-        bx.Study(server.url(), gp_bucb(seed=3), name="one")
-
-
-def test_several_processes_ask_and_tell_at_once(server):
-    row = many_processes.play(server.new_database(), gp_bucb(), 4, 6)
-    assert row["trials"] == 24
-    assert not failing(row)
+    assert study.to_pandas()["coût"][attached.id] == 0.5
 
 
 def test_processes_go_on_when_the_server_does(server):
@@ -125,20 +115,12 @@ def _settings_of_the_user(server, **settings):
 
 
 def test_settings_of_the_user_that_would_break_a_study(server):
-    decide, deciding, failed = bx.strategies.RandomSearch._decide, threading.Event(), []
+    decide, deciding = bx.strategies.RandomSearch._decide, threading.Event()
 
     def slowly(*given):
         deciding.set()
         time.sleep(1.5)  # longer than what the server allows
         return decide(*given)
-
-    def work():
-        try:
-            study = bx.Study(server.url(), at_random(), name="settings")
-            for _ in range(10):
-                study.tell(study.ask().id, 0.5)
-        except Exception as error:  # noqa: BLE001 - raised in the thread of the test
-            failed.append(error)
 
     with _settings_of_the_user(
         server,
@@ -157,13 +139,9 @@ def test_settings_of_the_user_that_would_break_a_study(server):
             assert deciding.wait(60.0)
             assert other.ask().id == 1  # it waits
             asking.join()
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert failed == [] and study.pending == [0, 1]
-    assert len(study.events) == 2 + 2 * 40
+        row = many_processes.play(server.new_database(), gp_bucb(), 4, 6)
+    assert study.pending == [0, 1]
+    assert row["trials"] == 24 and not failing(row)
 
 
 def test_whoever_waits_for_another_waits_not_for_ever(server, monkeypatch):

@@ -128,12 +128,13 @@ def by_the_definition(strategy, objective, contexts, actions, retries, told_of_f
 def test_a_run_is_the_loop_of_ask_evaluate_and_tell(
     tmp_path, kept, minimize, source, changing, failing
 ):
-    attempts, retries, told_of_failures = FAILING[failing]
+    (attempts, retries, told_of_failures), seen = FAILING[failing], []
     made, of = (make(finite()), f) if source is None else (contextual(), g)
     hand, contexts = made.clone(), None if source is None else HOURS
     sign = -1 if minimize else 1
     actions = ACTIONS if changing else None
     options = {"minimize": minimize, "max_retries": retries}
+    options["callback"] = lambda *given: seen.append(given)
     if told_of_failures is not None:
         options["failure_value"] = sign * told_of_failures
     if source is not None:
@@ -153,6 +154,12 @@ def test_a_run_is_the_loop_of_ask_evaluate_and_tell(
     assert torch.equal(result.X, torch.stack([trials[id].x for id in values]))
     if source is not None:
         assert torch.equal(result.contexts, HOURS[result.ids])
+    # The callback sees each trial once, in the sign of the objective; NaN of one that failed.
+    assert [trial.id for trial, _ in seen] == list(range(6))
+    for trial, value in seen:
+        assert trial.info["mean"] == 0.0 + sign * trials[trial.id].info["mean"]
+        expected = math.nan if trial.id in failed else sign * values[trial.id]
+        assert value == pytest.approx(expected, rel=0, nan_ok=True)
     # What failed is never the best, whatever was told of it.
     best = max((id for id in values if id not in failed), key=values.get)
     assert result.best_value == sign * values[best] and torch.equal(result.best_x, trials[best].x)
@@ -417,26 +424,6 @@ def test_ctrl_c_never_leaves_a_strategy_half_changed(moment, monkeypatch):
     twin.replay(strategy.events)
     assert snapshot(strategy) == snapshot(twin)
     assert sorted(quiet(strategy, f, 5).ids) == list(range(5))
-
-
-@pytest.mark.parametrize("minimize", [False, True])
-def test_a_callback_sees_each_trial_once_it_was_told_and_nan_of_one_that_failed(minimize):
-    strategy, seen = make(finite()), []
-    sign = -1 if minimize else 1
-
-    def callback(trial, value):
-        mean = strategy.history.trials[trial.id].info["mean"]
-        assert trial.info["mean"] == 0.0 + sign * mean
-        seen.append((trial.id, trial.x.tolist(), value))
-        assert len(strategy.history.values) == len(seen)
-
-    flaky = Flaky(2, of=cost if minimize else f)
-    options = {"minimize": minimize, "failure_value": -9.0 * sign, "callback": callback}
-    with pytest.warns(TrialFailedWarning):
-        result = quiet(strategy, flaky, 4, **options)
-    told = [*zip(result.ids, result.X.tolist(), result.Y.tolist(), strict=True)]
-    assert [*seen[:2], *seen[3:]] == [*told[:2], *told[3:]] and result.stopped_by is None
-    assert seen[2][:2] == told[2][:2] and math.isnan(seen[2][2])
 
 
 @pytest.mark.parametrize("yes", [True, np.True_, np.array([True]), torch.tensor(True)], ids=repr)

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 import warnings
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 
@@ -23,6 +23,8 @@ from botorch_ext.studies.running_trials import Claims
 from tests.objectives import f
 from tests.strategies.sessions import InRounds, RowsInTurn, finite
 from tests.studies.kept import at_random
+from tests.studies.test_run_workers import ByHand
+from tests.studies.test_run_workers import at_once as evaluated
 
 quiet = partial(run, progress=False)
 
@@ -71,16 +73,6 @@ def broken(x):
     raise OSError("no instrument here")
 
 
-def test_a_run_counts_all_trials_of_a_study_and_has_a_copy_of_its_strategy(place):
-    study = random(place, minimize=True)
-    result = quiet(study, lambda x: 0.5, 5)
-    assert len(quiet(random(place), lambda x: 0.5, 6).ids) == 6  # a total
-    quiet(result.strategy, lambda x: 0.5, 8)
-    assert len(study.events) == 12
-    with pytest.raises(ValueError, match="minimize must be that of the study, True"):
-        quiet(study, lambda x: 0.5, 9, minimize=False)
-
-
 def test_attached_results_are_none_of_the_trials_that_are_run(place, capsys):
     study = opened(place)
     study.attach(finite().points[5], 0.3)
@@ -92,6 +84,10 @@ def test_attached_results_are_none_of_the_trials_that_are_run(place, capsys):
     assert torch.equal(result.best_x, finite().points[2])
     assert "6/6 " in capsys.readouterr().err  # the bar counts as the run does
     assert quiet(opened(place), f, 6).ids == result.ids  # there is nothing left to do
+    quiet(result.strategy, f, 8)  # a copy
+    assert len(study.events) == 14
+    with pytest.raises(ValueError, match="minimize must be that of the study, False"):
+        quiet(study, f, 9, minimize=True)
     contextual = RandomSearch(bx.FiniteSet([[2.0], [3.0], [5.0]]), context_domain=1)
     study = bx.Study(place, contextual, name="contexts")
     study.attach([3.0], 0.5, context=[7.0])
@@ -263,18 +259,6 @@ def test_a_value_that_cannot_be_used_is_shown(place, make, answer, reason):
     assert len(same.events) == 2  # the same value twice is told once
 
 
-class AtOnce(Executor):
-    """Evaluates when it is submitted: all that is under way has come."""
-
-    def submit(self, fn, /, *args, **kwargs):
-        future = Future()
-        try:
-            future.set_result(fn(*args))
-        except Exception as error:  # noqa: BLE001 - as executors do
-            future.set_exception(error)
-        return future
-
-
 @pytest.fixture
 def outage(monkeypatch):
     """While it is set no database answers."""
@@ -324,7 +308,7 @@ def test_values_that_cannot_be_told_are_shown(place, outage, monkeypatch):
         pytest.warns(UntoldValueWarning) as caught,
         pytest.raises(UnreachableStudyError, match="away"),
     ):
-        quiet(study, objective, 12, executor=AtOnce(), max_pending=4)
+        quiet(study, objective, 12, executor=ByHand(evaluated), max_pending=4)
     outage.clear()
     assert study.pending == [0, 1, 2, 3]
     for id in range(4):
@@ -341,7 +325,7 @@ def test_a_warning_that_is_made_an_error_loses_no_value(place):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(TrialFailedWarning):
-            quiet(study, objective, 20, executor=AtOnce(), max_pending=8)
+            quiet(study, objective, 20, executor=ByHand(evaluated), max_pending=8)
     assert (study.report()["num_told"], study.report()["failed"], study.pending) == (7, [2], [])
 
 
@@ -360,39 +344,6 @@ def test_a_claim_to_a_file_that_was_just_removed_is_none(place, monkeypatch):
         assert second.take(3)
     assert not third.take(3)
     second.give_back(3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 3])
-def test_what_a_killed_run_told_is_kept_and_the_rest_is_evaluated_again(place, workers):
-    def work():
-        calls = []
-
-        def objective(x):
-            calls.append(x)
-            if len(calls) == 6:
-                time.sleep(0.05)  # so that what the other workers have is told
-                os.kill(os.getpid(), signal.SIGKILL)
-            if len(calls) > 6:
-                time.sleep(60)  # under way when it dies
-            return f(x)
-
-        executor = None if workers == 1 else partial(ThreadPoolExecutor, workers)
-        quiet(opened(place), objective, 12, executor=executor, max_pending=workers)
-
-    wait_for(in_a_fork(work), -signal.SIGKILL)
-    study, seen = opened(place), []
-    told, pending = kinds(study, Told), study.pending
-    assert 1 <= len(pending) <= workers
-
-    def objective(x):
-        seen.append(x.tolist())
-        return f(x)
-
-    assert sorted(quiet(study, objective, 12).ids) == list(range(12))
-    trials = study.strategy.history.trials
-    assert len(seen) == 12 - len(told) and kinds(study, Told)[: len(told)] == told
-    assert seen[: len(pending)] == [trials[id].x.tolist() for id in pending]
 
 
 @pytest.mark.slow

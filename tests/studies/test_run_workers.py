@@ -21,13 +21,7 @@ from botorch_ext import run
 from botorch_ext.exceptions import ObjectiveError, TrialFailedWarning
 from botorch_ext.strategies import Asked
 from botorch_ext.studies import running_study
-from tests.objectives import (
-    ends_at_first,
-    f,
-    first_worker_dies,
-    killed_at_first,
-    slow,
-)
+from tests.objectives import ends_at_first, f, first_worker_dies, killed_at_first, slow
 from tests.strategies.sessions import RowsInTurn, finite, make, snapshot
 
 quiet = partial(run, progress=False)
@@ -47,7 +41,10 @@ class ByHand(Executor):
 
     def complete(self, *places):
         for place in places:
-            self.futures[place].set_result(self.calls[place]())
+            try:
+                self.futures[place].set_result(self.calls[place]())
+            except Exception as error:  # noqa: BLE001 - as executors do
+                self.fail(error, place)
 
     def fail(self, error, *places):
         for place in places:

@@ -143,31 +143,6 @@ def test_a_simulation_is_the_loop_of_its_definition(played, delay, changing):
     assert trace.simple_regret.tolist() == pytest.approx(least, abs=1e-9)
 
 
-def test_noise_and_delays_are_independent_streams_of_the_seed():
-    problem = rkhs()
-
-    def play(delay, seed, **options):
-        strategy = RandomSearch(problem.domain, seed=options.pop("of_strategy", 2))
-        return simulate(strategy, problem, 30, delay=delay, seed=seed, **options)
-
-    def noise_of(trace):
-        return trace.observations - trace.values
-
-    prompt, late, later = play(None, 1), play(Poisson(3), 1), play(Poisson(9), 1)
-    close = {"rtol": 0, "atol": 1e-12}
-    torch.testing.assert_close(noise_of(prompt), noise_of(late), **close)
-    torch.testing.assert_close(noise_of(late), noise_of(later), **close)
-    # The delays do not depend on the noise, nor on the strategy.
-    loud = play(Poisson(3), 1, noise_std=2.0, of_strategy=7)
-    assert torch.equal(loud.delays, late.delays) and not torch.equal(loud.X, late.X)
-    torch.testing.assert_close(noise_of(loud), 10 * noise_of(late), rtol=0, atol=1e-11)
-    again, differs = play(Poisson(3), 1), play(Poisson(3), 2)
-    assert [*map(plain, again.strategy.events)] == [*map(plain, late.strategy.events)]
-    assert not torch.equal(differs.delays, late.delays)
-    assert not torch.allclose(noise_of(differs), noise_of(late))
-    assert noise_of(play(None, 1, noise_std=0.0)).abs().max() == 0
-
-
 def test_the_end_of_the_strategy():
     with pytest.raises(HorizonReached):
         simulate(InRounds(finite(), horizon=8), rkhs(), 9)

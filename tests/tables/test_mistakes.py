@@ -8,15 +8,10 @@ import botorch_ext as bx
 from botorch_ext.command_line import main
 from botorch_ext.exceptions import TableError
 from botorch_ext.strategies import RandomSearch
+from tests.studies.kept import SPACE
 
 pytest.importorskip("sqlalchemy")
 
-SPACE = bx.Space(
-    temperature=bx.Real(20, 80, unit="°C", digits=1),
-    catalyst=bx.Real(1e-4, 1e-1, log=True, unit="mol/l"),
-    equivalents=bx.Integer(1, 5),
-    solvent=bx.Choice(["water", "ethanol", "dmso"]),
-)
 HEAD = "trial,temperature [°C],catalyst [mol/l],equivalents,solvent,yield [%]\n"
 OLD = "temperature,catalyst,equivalents,solvent,yield\n"
 

@@ -10,17 +10,12 @@ from botorch_ext.exceptions import OutsideDomainWarning, TableError, TableWarnin
 from botorch_ext.strategies import RandomSearch
 from tests.helpers import rbf
 from tests.studies.commands import refused, shown
+from tests.studies.kept import PARAMETERS
 from tests.tables.spaces import rows_of
 
 pytest.importorskip("sqlalchemy")
 
-SPACE = bx.Space(
-    temperature=bx.Real(20, 80, unit="°C", digits=1),
-    catalyst=bx.Real(1e-4, 1e-1, log=True),
-    equivalents=bx.Integer(1, 5),
-    solvent=bx.Choice(["water", "dmso"]),
-    scale=bx.Real(3, 3),
-)
+SPACE = bx.Space(PARAMETERS | {"scale": bx.Real(3, 3)})
 ROWS = [
     {"temperature": 26.0, "catalyst": 0.01, "equivalents": 2, "solvent": "dmso", "yield": 7.0},
     {"temperature": 60.0, "catalyst": 0.02, "equivalents": 3, "solvent": "water", "yield": 9.0},
@@ -40,7 +35,7 @@ def begun(place="lab.db", space=SPACE, **options):
 
 def modelled(minimize=False):
     """A study whose model is given."""
-    kernel = rbf(20.0, 0.03, 2.0, 0.8).float()
+    kernel = rbf(20.0, 0.3, 2.0, 0.8).float()
     strategy = bx.algorithms.gp_bucb(SPACE, kernel, noise_variance=0.04, width=2.0)
     strategy.expect(bx.exceptions.PriorScaleWarning)
     return bx.Study("lab.db", strategy, objective="yield", unit="%", minimize=minimize)
@@ -225,7 +220,7 @@ def test_the_command_predicts_the_points_of_a_sheet_in_order(folder, capsys):
     assert "points.csv: columns that are not used: 'notes'" in captured.err
     assert captured.err.rstrip().endswith(": line 4")  # outside of the space, as in the file
     names, *rows = rows_of((folder / "found.csv").read_text("utf-8-sig"))
-    columns = ["temperature [°C]", "catalyst", "equivalents", "solvent", "scale"]
+    columns = ["temperature [°C]", "catalyst [mol/l]", "equivalents", "solvent", "scale"]
     bands = ["5 %", "95 %", "observed 5 %", "observed 95 %"]
     assert names == [*columns, "mean", "std", *bands]
     points = [(25.5, 0.01, 2, "dmso", 3), (70, 0.02, 5, "water", 3), (99, 0.01, 2, "dmso", 3)]

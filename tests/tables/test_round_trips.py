@@ -132,8 +132,13 @@ def test_contexts_and_conditions_and_numbered_columns_go_round(tmp_path):
         depth=bx.Integer(1, 9),
         conditions={"depth": ("model", ["forest"])},
     )
+    odd = bx.Space(
+        dose=bx.Integer(-2, -1), size=bx.Integer(-9, -5, step=4), rate=bx.Real(0.1, 0.3, step=0.2)
+    )
     humid, box = bx.Space({"humidity, in %": bx.Real(0, 1)}), bx.Box([(0, 1), (2, 9)], integer=[1])
-    for number, (space, contexts) in enumerate(((tree, None), (tree, humid), (box, 2))):
+    for number, (space, contexts) in enumerate(
+        ((tree, None), (tree, humid), (box, 2), (odd, None))
+    ):
         first, second = (tmp_path / f"{kind}{number}.db" for kind in ("first", "second"))
         given = None if contexts is None else [0.25, 0.5][: 1 if contexts is humid else 2]
         studies = [
@@ -152,13 +157,3 @@ def test_contexts_and_conditions_and_numbered_columns_go_round(tmp_path):
         if contexts is not None:
             heads = ["humidity, in %"] if contexts is humid else ["context0", "context1"]
             assert frame[heads].to_numpy().tolist() == [given] * 6
-
-
-def test_the_frame_of_a_run_is_attached(tmp_path):
-    space = bx.Space(time=bx.Real(1, 9), kind=bx.Choice(["a", "b"]))
-    result = bx.run(RandomSearch(space), lambda params: params["time"], 4, progress=False)
-    frame = result.to_pandas()
-    assert list(frame) == ["trial", "time", "kind", "value"]
-    assert frame["time"].tolist() == frame["value"].tolist() == result.Y.tolist()
-    study = bx.Study(tmp_path / "lab.db", RandomSearch(space, seed=2))
-    assert [trial.params for trial in study.attach(frame)] == list(result.params)

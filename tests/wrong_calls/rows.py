@@ -236,10 +236,7 @@ ACQUISITION = [
 GAIN = "information_gain."
 ANALYSIS = [
     *(
-        row(
-            f"analysis.{name}",
-            "c=positive dim=count norm=positive growth=positive",
-        )
+        row(f"analysis.{name}", "c=positive dim=count norm=positive growth=positive")
         for name in analysis.__all__
         if name.endswith(("_bound", "_exponent"))
         and name not in ("information_gain_bound", "regret_lower_bound")
@@ -271,11 +268,7 @@ ON_SETS = "noise_std=least-zero weights=values norm=positive"
 PROBLEMS = [
     of("problems.RKHSFunction", ON_SETS, lambda s: {"centers": s.X, "weights": s.Y}),
     row("problems.RKHSFunction.random", ON_SETS),
-    row(
-        "problems.Perturbed",
-        "misspecification=epsilon",
-        perturbation=lambda X: 0 * X[:, 0],
-    ),
+    row("problems.Perturbed", "misspecification=epsilon", perturbation=lambda X: 0 * X[:, 0]),
     row("problems.tabulated", "values=table", values=[0.0] * 24),
     row("problems.SyntheticProblem", "noise_std=least-zero", test_function=Branin()),
     of(
@@ -365,11 +358,7 @@ BRIEF = {"objective": value_of, "num_trials": 2, "progress": False}
 STUDIES = [
     of("run", "", lambda s: {"strategy": s.fresh(), **BRIEF}),
     of("optimize", FIRST, lambda s: {"domain": s.box, **BRIEF}),
-    of(
-        "simulate",
-        "noise_std=least-zero",
-        lambda s: {"strategy": s.fresh(), "horizon": 2},
-    ),
+    of("simulate", "noise_std=least-zero", lambda s: {"strategy": s.fresh(), "horizon": 2}),
     of(
         "Study",
         "name=text unit=name objective=name",

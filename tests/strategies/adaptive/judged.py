@@ -19,20 +19,13 @@ from tests.oracles.models import (
     Session,
     WidthFormula,
     check_record,
+    moments,
     predictions,
     upper_bounds,
     xi,
 )
-from tests.strategies.adaptive.sessions import (
-    Described,
-    Initial,
-    Played,
-    candidates,
-    joint,
-    known,
-    questions,
-)
-from tests.strategies.sessions import POLICIES
+from tests.strategies import sessions
+from tests.strategies.sessions import Described, Initial, Played
 
 # Rounding of a posterior with condition number 1e4 leaves about nine digits.
 CLOSE = 1e-7
@@ -130,9 +123,8 @@ class ByErrors(Everyone):
         self.rejected = self.test.rejected_at
 
     def learn(self, id, value, info, t):
-        told, self.test.num_models = info["told"], self.num_models
-        half_width = told["width"] * told["std"] + told["offset"]
-        self.test.tell(t, id, info["model"], value - told["mean"], half_width)
+        self.test.num_models = self.num_models
+        self.test.tell(t, Told(id, value), info)
 
 
 @dataclass
@@ -195,7 +187,7 @@ def check(
     judge.num_models = len(present(before + 1))
     plays: list[tuple[int, int, int]] = []
     times_played: dict[int, int] = {}
-    for place, (event, session, question) in enumerate(questions(played, initial, fine)):
+    for place, (event, session, question) in enumerate(sessions.questions(played, initial, fine)):
         if question is not None:
             models, info = question.models(present(before + event.trial.id + 1)), event.trial.info
             u, own = info["model"], question.own
@@ -219,7 +211,7 @@ def check(
             judge.num_models = len(present(before + event.trial.id + 2))
         if isinstance(event, Told):
             info, t = session.info[event.id], session.told.t
-            if "model" in info and _told_in_time(session, event, played.policy):
+            if "model" in info and session.is_in_time(event.id):
                 plays.append((t, event.id, info["model"]))
                 judge.learn(event.id, event.value, info, t)
         if not callable(described) or isinstance(event, Told | Abandoned):
@@ -232,36 +224,29 @@ def check(
     return judge
 
 
-def _told_in_time(session: Session, event: Told, policy: str) -> bool:
-    timeout = POLICIES[policy].get("timeout", math.inf)
-    return len(session.rows) <= event.id + timeout + 1
-
-
 def _check_standing(
     played: Played, present: Any, width: WidthFormula, judge: Any, offset: Any, initial: Initial
 ) -> None:
     """The report, the bands and the best point after all events."""
-    strategy, (session, rows) = played.strategy, known(played, initial)
-    believed, told, domain = session.believed, session.told, strategy.domain
+    strategy, (session, rows) = played.strategy, sessions.known(played, initial)
+    believed, domain = session.believed, strategy.domain
     report, described, X = strategy.report(), present(len(rows) + 1), domain.sample(4, 1)
     context = None if played.setting.draw is None else rows[-1, domain.dim :]
     fresh = range(len(rows), len(rows) + len(X))
-    points = torch.cat([rows, joint(X, context), joint(rows[:, : domain.dim], context)])
-    models = candidates(described, points)
+    points = torch.cat(
+        [rows, sessions.joint(X, context), sessions.joint(rows[:, : domain.dim], context)]
+    )
+    models = sessions.candidates(described, points)
     alive = [models[u] for u in judge.alive]
     evidence = log_evidence(alive, session)
     gains = [model.gain(believed.seen) for model in alive]
-    widths = [width(m, believed.t, gain) for m, gain in zip(alive, gains, strict=True)]
-    if POLICIES[played.policy].get("inflate"):
-        told_gains = [model.gain(told.seen) for model in alive]
-        widths = [
-            w * math.exp(gain - own) for w, gain, own in zip(widths, gains, told_gains, strict=True)
-        ]
+    found = [moments(session, model, believed, width, offset) for model in alive]
+    widths = [own["width"] for own in found]
     likeliest = int(evidence.argmax())
     assert report["t"] == believed.t
     assert report["current_width"] == pytest.approx(widths[likeliest], rel=1e-7)
     assert report["information_gain"] == pytest.approx(gains[likeliest], rel=1e-7, abs=1e-9)
-    assert report["inflated"] == ("inflate" in POLICIES[played.policy])
+    assert report["inflated"] == ("inflate" in sessions.POLICIES[played.policy])
     assert report["told_too_late"] == [id for id in strategy.history.values if id in session.late]
     assert report["alive"] == [strategy.names[u] for u in judge.alive]
     assert strategy.rejected == judge.rejected
@@ -276,12 +261,10 @@ def _check_standing(
         else:
             assert numbers == pytest.approx(next(own), rel=1e-6, abs=1e-6)
 
-    means = torch.stack([m.mean(believed.rows, believed.y) for m in alive])
-    half_widths = torch.stack(
-        [w * m.std(believed.seen) + offset(believed.t) for m, w in zip(alive, widths, strict=True)]
-    )
-    found = strategy.bands(X, context)
-    for mine, expected in zip(found, (means, half_widths), strict=True):
+    means = torch.stack([own["mean"] for own in found])
+    half_widths = torch.stack([own["width"] * own["std"] + own["offset"] for own in found])
+    bands = strategy.bands(X, context)
+    for mine, expected in zip(bands, (means, half_widths), strict=True):
         assert_close(mine, expected[:, fresh.start : fresh.stop], rtol=1e-6, atol=1e-6)
 
     before = 0 if initial is None else len(initial[0])

@@ -3,7 +3,6 @@ every pick a maximiser, every recorded prediction."""
 
 import math
 import warnings
-from dataclasses import dataclass
 
 import pytest
 import torch
@@ -11,11 +10,12 @@ from torch.testing import assert_close
 
 from botorch_ext import CandidateModels, algorithms, widths
 from botorch_ext.exceptions import AllModelsRejectedWarning, BotorchExtWarning, KernelBoundWarning
+from botorch_ext.kernels import NuggetKernel
 from tests.helpers import matern, rbf
-from tests.laws.shared_sessions import quietly
-from tests.oracles.models import Candidate, check_record, predictions, upper_bounds
+from tests.laws.scenarios import quietly
+from tests.oracles.models import Candidate
 from tests.oracles.posterior import self_normalized_width
-from tests.strategies.adaptive import joint_kernels as joint
+from tests.strategies import sessions
 from tests.strategies.adaptive.judged import (
     Average,
     ByErrors,
@@ -24,10 +24,8 @@ from tests.strategies.adaptive.judged import (
     Likeliest,
     Nearest,
     check,
-    log_evidence,
 )
-from tests.strategies.adaptive.sessions import data, f, grid, play, questions, setting_of
-from tests.strategies.sessions import LAMBDA, POLICIES, Stepwise, box, finite
+from tests.strategies.sessions import LAMBDA, box, data, f, finite, play
 
 # The observations of `f` lie between -1.9 and 0.1: far from what such a B allows, so that models
 # are rejected. Nothing here asks for widths that hold.
@@ -44,33 +42,37 @@ def tilted(X):
     return 0.5 * (X[..., 0] - 3.5) - 0.3 * X[..., 2]
 
 
-SCALES = [0.3, 0.8, 2.5, 6.0]
+SCALES, NUGGET = [0.3, 0.8, 2.5, 6.0], 0.3
 MIXED = [
     (rbf(0.8), 0.02, None),
     (matern(0.7, nu=1.5), 0.05, None),
     (rbf(0.4), 0.02, slope),
-    (joint.scaled(joint.periodic(1.7), 0.9), 0.01, joint.level(0.4)),
+    (sessions.scaled(sessions.periodic(1.7), 0.9), 0.01, sessions.level(0.4)),
     (rbf(2.5), 0.04, None),
 ]
 # setting: for each model its kernel, its noise variance and its prior mean
 MODELS = {
     "alone": MIXED,
     "actions": MIXED,
-    "lengthscales": [(rbf(v), LAMBDA, joint.level(0.7)) for v in SCALES],
+    "lengthscales": [(rbf(v), LAMBDA, sessions.level(0.7)) for v in SCALES],
     # Far enough above f for widths that are valid for a function drawn from the process.
-    "high means": [(rbf(0.7), LAMBDA, joint.level(v)) for v in (-0.5, 3.5, 4.5, 6.0)],
+    "high means": [(rbf(0.7), LAMBDA, sessions.level(v)) for v in (-0.5, 3.5, 4.5, 6.0)],
+    "nugget": [
+        *((rbf(v), LAMBDA, None) for v in (0.8, 2.5)),
+        *((rbf(v) + NuggetKernel(NUGGET**2), LAMBDA, None) for v in (0.8, 2.5)),
+    ],
     "tasks": [
-        (joint.product(rbf(0.8), joint.task_kernel()), 0.02, None),
-        (joint.product(rbf(0.5), rbf(9.0)), 0.05, None),
+        (sessions.product(rbf(0.8), sessions.task_kernel()), 0.02, None),
+        (sessions.product(rbf(0.5), rbf(9.0)), 0.05, None),
         # Task numbers taken for a quantity.
-        (joint.product(matern(0.7, nu=1.5), rbf(1.5)), 0.02, tilted),
-        (joint.half_sum(rbf(0.6), joint.task_kernel()), 0.01, joint.level(0.8)),
+        (sessions.product(matern(0.7, nu=1.5), rbf(1.5)), 0.02, tilted),
+        (sessions.half_sum(rbf(0.6), sessions.task_kernel()), 0.01, sessions.level(0.8)),
     ],
     "reals": [
-        (joint.product(rbf(0.9, 0.7), matern(0.8, 1.5, nu=1.5)), 0.02, None),
-        (joint.product(rbf(0.4, 0.7), matern(3.0, 1.5, nu=1.5)), 0.02, tilted),
-        (joint.product(rbf(2.5, 0.7), matern(0.4, 1.5, nu=1.5)), 0.1, joint.level(0.6)),
-        (joint.half_sum(rbf(0.8), matern(1.2, nu=1.5)), 0.02, None),
+        (sessions.product(rbf(0.9, 0.7), matern(0.8, 1.5, nu=1.5)), 0.02, None),
+        (sessions.product(rbf(0.4, 0.7), matern(3.0, 1.5, nu=1.5)), 0.02, tilted),
+        (sessions.product(rbf(2.5, 0.7), matern(0.4, 1.5, nu=1.5)), 0.1, sessions.level(0.6)),
+        (sessions.half_sum(rbf(0.8), matern(1.2, nu=1.5)), 0.02, None),
     ],
 }
 
@@ -78,7 +80,9 @@ MODELS = {
 def candidate_models(name):
     """The models of the library."""
     if name == "lengthscales":
-        return CandidateModels.lengthscales(rbf(1.0), SCALES, LAMBDA, means=joint.level(0.7))
+        return CandidateModels.lengthscales(rbf(1.0), SCALES, LAMBDA, means=sessions.level(0.7))
+    if name == "nugget":
+        return CandidateModels.lengthscales(rbf(1.0), [0.8, 2.5], LAMBDA).with_nugget(NUGGET)
     kernels, noises, means = zip(*MODELS[name], strict=True)
     return CandidateModels(list(kernels), list(noises), list(means))
 
@@ -100,8 +104,8 @@ def growing(lengthscale_0=2.0, exponent=0.9):
 
 
 def make(method, domain, policy="hallucinate", name="alone", models=None, **more):
-    models, space = models or candidate_models(name), setting_of(name).context_domain
-    options = {**NUMBERS, "seed": 5, **POLICIES[policy], **more}
+    models, space = models or candidate_models(name), sessions.setting_of(name).context_domain
+    options = {**NUMBERS, "seed": 5, **sessions.POLICIES[policy], **more}
     options |= {} if space is None else {"context_domain": space}
     return getattr(algorithms, method)(domain, models, **options)
 
@@ -116,7 +120,7 @@ def self_normalized(rkhs_bound=B, delta=DELTA):
 def session(method, judge, policy, name="alone", width=None, length=28, seed=21, **more):
     """Plays a method on the set, and checks it all."""
     strategy = make(method, finite(), policy, name, **more)
-    played = play(strategy, policy, setting_of(name), length, seed)
+    played = play(strategy, policy, sessions.setting_of(name), length, seed)
     check(played, MODELS[name], width or self_normalized(), judge, initial=more.get("initial"))
     return strategy
 
@@ -143,7 +147,7 @@ def test_baselines_play_by_the_evidence(policy, name, own):
     """mle_ucb the likeliest model, expected_ucb an average, credible_ucb all that are likely."""
     strategy = session("mle_ucb", Likeliest(), policy, name)
     assert len({t.info["model"] for t in strategy.history.trials}) > 1
-    initial = data(name, finite(), 3)
+    initial = data(finite(), 3, name)
     session("expected_ucb", Average(), policy, name, initial=initial, num_initial=2)
     delta = own.get("delta", DELTA)
     judge, width = Credible(delta=delta, c=own.get("credibility")), self_normalized(B, delta)
@@ -170,54 +174,13 @@ def test_of_equal_models_the_first_plays_and_where_nothing_is_told_too():
         assert strategy.evidence().tolist() == [0.0] * 5
 
 
-NUGGET = 0.3
-
-
-@dataclass(frozen=True)
-class Twin(Candidate):
-    """A model with a nugget, whose width is that of its plain model."""
-
-    plain: Candidate | None = None
-
-    def gain(self, rows):
-        return self.plain.gain(rows)
-
-
-@pytest.mark.parametrize(
-    ("method", "policy"),
-    [
-        ("credible_ucb", "hallucinate"),
-        ("credible_ucb", "timeout"),
-        ("he_gp_ucb", "censor"),
-        ("he_gp_ucb", "ignore"),
-    ],
-)
-def test_twins_with_a_nugget_play_by_the_width_of_their_plain_models(method, policy):
-    models = CandidateModels.lengthscales(rbf(1.0), [0.8, 2.5], LAMBDA).with_nugget(NUGGET)
-    judged = method == "he_gp_ucb"
-    # Nothing is refuted with so much noise.
-    options = {"noise_std": 9.0, "width": widths.SelfNormalized(B, SIGMA, DELTA)} if judged else {}
-    played = play(make(method, finite(), policy, models=models, **options), policy, None, 40, 43)
-    width, twins = self_normalized(B, DELTA / 2 if judged else DELTA), 0
-    for _, session, question in questions(played):
-        if question is None:
-            continue
-        same = (question.points.unsqueeze(1) == question.points.unsqueeze(0)).all(dim=-1)
-        several = question.models([(rbf(v), LAMBDA, None) for v in (0.8, 2.5)])
-        for m in several[:2]:
-            K = m.K + NUGGET**2 * same
-            several.append(Twin(K, m.prior, LAMBDA, m.position + 2, m))
-        u, allowed = question.trial.info["model"], list(range(4))
-        if not judged:
-            evidence = log_evidence(several, session)
-            allowed = (evidence >= evidence.max() - math.log(4 / DELTA)).nonzero().flatten()
-        bounds = upper_bounds(several, session, width)
-        assert u in allowed
-        assert question.shortfall(bounds[allowed], bounds[u]) <= 1e-7
-        expected = predictions(session, several[u], question.own, width)
-        check_record(question.trial.info, expected, judged=judged, digits=6)
-        twins += u > 1
-    assert twins > 2
+@pytest.mark.parametrize("policy", ["hallucinate", "timeout"])
+@pytest.mark.parametrize(("method", "judge"), [("credible_ucb", Credible), ("he_gp_ucb", ByErrors)])
+def test_models_with_a_nugget_play_among_their_twins(method, judge, policy):
+    strategy = make(method, finite(), policy, "nugget", width=0.8)
+    played = play(strategy, policy, None, 40, seed=43)
+    check(played, MODELS["nugget"], lambda *_: 0.8, judge())
+    assert sum(trial.info["model"] > 1 for trial in strategy.history.trials) > 2
 
 
 def bayes_finite(model, t, gain):
@@ -242,7 +205,11 @@ WIDTHS = {
     "bayesian": ({"setting": "bayesian", "rkhs_bound": None}, bayes_finite, lambda t: 0.0),
     "misspecified": ({"misspecification": EPS}, enlarged, lambda t: 0.0),
     "one for each": ({"width": EACH[:4]}, each, lambda t: 0.0),
-    "offset": ({"width": Stepwise()}, lambda model, t, gain: 0.4 + 0.02 * t, lambda t: 0.3 / t),
+    "offset": (
+        {"width": sessions.Stepwise()},
+        lambda model, t, gain: 0.4 + 0.02 * t,
+        lambda t: 0.3 / t,
+    ),
 }
 
 
@@ -252,7 +219,7 @@ def eliminate(domain, policy, name, kind="frequentist", length=44, seed=21, fine
     strategy = make("he_gp_ucb", domain, policy, name, **options, **more)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        played = play(strategy, policy, setting_of(name), length, seed)
+        played = play(strategy, policy, sessions.setting_of(name), length, seed)
     judge = ByErrors(eps=EPS if kind == "misspecified" else 0.0)
     check(played, MODELS[name], width, judge, offset, more.get("initial"), fine)
     judge.test.check(strategy.tests)
@@ -286,7 +253,7 @@ def test_every_pick_and_every_rejection_is_that_of_the_definition(policy, name, 
 
 
 def test_initial_data_and_initial_points_count_as_steps_and_test_nobody():
-    initial = data("alone", finite(), 7)
+    initial = data(finite(), 7)
     judge = eliminate(finite(), "timeout", "high means", initial=initial, num_initial=4)
     assert min(judge.rejected.values()) > 7 + 1
 
@@ -335,7 +302,7 @@ def test_the_last_model_stays_with_one_warning(num_models):
     ],
 )
 def test_a_gp_ucb_shrinks_the_lengthscale_and_raises_the_bound(policy, longest, exponent, more):
-    more, initial = more | {"lengthscale_0": longest}, data("alone", finite(), 1)
+    more, initial = more | {"lengthscale_0": longest}, data(finite(), 1)
     if exponent is not None:
         more["growth"] = lambda t: t**exponent
     longest, exponent = longest or 6.0, exponent or 0.9  # the largest lengthscale, and 0.9
@@ -405,7 +372,7 @@ def test_without_a_bound_lb_gp_ucb_standardises_what_the_models_see(stretch):
 @pytest.mark.parametrize("method", ["he_gp_ucb", "credible_ucb", "expected_ucb"])
 def test_of_a_growing_set_those_that_have_joined_count(method):
     models, present = growing()
-    initial = data("alone", finite(), 3)
+    initial = data(finite(), 3)
     strategy = make(method, finite(), "timeout", models=models, initial=initial)
     judge = {"he_gp_ucb": ByErrors(), "credible_ucb": Credible(), "expected_ucb": Average()}[method]
     delta = DELTA / 2 if method == "he_gp_ucb" else DELTA
@@ -442,7 +409,7 @@ def test_a_growth_that_fails_leaves_the_study_as_it_was():
     ],
 )
 def test_no_point_of_a_fine_grid_and_no_model_beats_a_pick_on_a_box(method, policy, name):
-    initial = data(name, box(), 3)
+    initial = data(box(), 3, name)
     models, described = (
         growing() if name == "growing" else (candidate_models(name), MODELS.get(name))
     )
@@ -455,12 +422,12 @@ def test_no_point_of_a_fine_grid_and_no_model_beats_a_pick_on_a_box(method, poli
         "a_gp_ucb": Nearest(scales=SCALES, longest=6.0),
         "lb_gp_ucb": BySuspectedRegret(),
     }[method]
-    played = play(strategy, policy, setting_of(name), 9, seed=26)
-    check(played, described, lambda *_: 0.8, judge, initial=initial, fine=grid(15))
+    played = play(strategy, policy, sessions.setting_of(name), 9, seed=26)
+    check(played, described, lambda *_: 0.8, judge, initial=initial, fine=sessions.grid(15))
 
 
 def test_a_kernel_above_1_is_warned_of_once_whatever_the_number_of_models():
-    large = joint.scaled(matern(0.7), 1.2)
+    large = sessions.scaled(matern(0.7), 1.2)
     models = CandidateModels([rbf(0.5), large, rbf(0.9)], LAMBDA)
     with pytest.warns(KernelBoundWarning, match="got 1.2") as caught:
         strategy = make("he_gp_ucb", box(), models=models)

@@ -10,9 +10,7 @@ import botorch_ext as bx
 from botorch_ext.strategies import Abandoned, Asked, Told, Trial
 from tests.helpers import matern
 from tests.oracles.posterior import dense_posterior
-from tests.strategies.adaptive.joint_kernels import scaled
-from tests.strategies.adaptive.sessions import Setting, play
-from tests.strategies.sessions import MINIMUM, POLICIES
+from tests.strategies.sessions import MINIMUM, POLICIES, Setting, play, scaled
 
 BOX = bx.Box([[2.0, -7.0], [5.0, -6.2]])
 SIDES = BOX.upper - BOX.lower
@@ -133,15 +131,6 @@ def test_fits_follow_the_number_of_told_data_alone(domain):
     assert asked_by_a_fit(strategy) == [6, 12]
     assert strategy.report()["fit"]["num_fits"] == 2
     assert strategy.report()["fit"]["num_data"] == 5
-
-
-def test_every_says_how_many_data_make_a_fit_due():
-    X = GRID.sample(3, seed=8)
-    initial = X, torch.tensor([f(x) for x in X]).double()
-    strategy = make(GRID, fitted=bx.Fitted(every=4), num_initial=0, initial=initial)
-    tell_some(strategy, 12)
-    # With 3 data, then where 2 + 4, 2 + 8 and 2 + 12 are reached.
-    assert asked_by_a_fit(strategy) == [0, 3, 7, 11]
 
 
 def test_recorded_numbers_are_those_that_replay_plays_by():

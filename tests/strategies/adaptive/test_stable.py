@@ -11,29 +11,20 @@ from botorch_ext import CandidateModels, algorithms
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.strategies import Told
 from tests.helpers import rbf
-from tests.laws.shared_sessions import quietly
+from tests.laws.scenarios import quietly
 from tests.oracles.models import RunningTests, check_record, predictions, upper_bounds
-from tests.strategies.adaptive.joint_kernels import level
+from tests.strategies import sessions
+from tests.strategies.adaptive import test_candidate_models as several
 from tests.strategies.adaptive.judged import log_evidence
-from tests.strategies.adaptive.sessions import candidates, data, f, known, play, questions
-from tests.strategies.adaptive.test_candidate_models import (
-    DELTA,
-    MODELS,
-    NUMBERS,
-    SIGMA,
-    B,
-    candidate_models,
-    self_normalized,
-)
-from tests.strategies.sessions import LAMBDA, POLICIES, both_domains, box, finite, kernel
+from tests.strategies.sessions import LAMBDA, box, data, f, finite, play
 
 pytestmark = quietly
 RADIUS = 0.6
 
 
 def make(domain, policy="hallucinate", name="alone", **more):
-    options = {**NUMBERS, "seed": 5, "radius": RADIUS, **POLICIES[policy], **more}
-    return algorithms.he_stable_opt(domain, candidate_models(name), **options)
+    options = {**several.NUMBERS, "seed": 5, "radius": RADIUS, **sessions.POLICIES[policy], **more}
+    return algorithms.he_stable_opt(domain, several.candidate_models(name), **options)
 
 
 def distance(x, z, norm, radii):
@@ -54,16 +45,20 @@ def check(played, name, radii, norm="l2", eps=0.0, initial=None):
     strategy, points = played.strategy, finite().points
     near, tests = (
         neighbours(points, norm, radii),
-        RunningTests(len(MODELS[name]), SIGMA, DELTA, eps, num_sides=2),
+        RunningTests(len(several.MODELS[name]), several.SIGMA, several.DELTA, eps, num_sides=2),
     )
 
     def width(model, t, gain):
         enlarged = eps * math.sqrt(t) / math.sqrt(model.noise_variance)
-        return self_normalized(B, DELTA / 2)(model, t, gain) + enlarged
+        return several.self_normalized(several.B, several.DELTA / 2)(model, t, gain) + enlarged
 
-    for place, (event, session, question) in enumerate(questions(played, initial)):
+    for place, (event, session, question) in enumerate(sessions.questions(played, initial)):
         if question is not None:
-            models, info, first = question.models(MODELS[name]), question.trial.info, question.own
+            models, info, first = (
+                question.models(several.MODELS[name]),
+                question.trial.info,
+                question.own,
+            )
             center, x = info["center_index"], info["index"]
             u, v = info["model"], info["pessimistic"]["model"]
             assert info["center"] == points[center].tolist()
@@ -81,15 +76,11 @@ def check(played, name, radii, norm="l2", eps=0.0, initial=None):
             for record in (info, info["pessimistic"]):
                 expected = predictions(session, models[record["model"]], first, width)
                 check_record(record, expected, digits=6)
-        if isinstance(event, Told) and session.told.t and "model" in session.info[event.id]:
-            info, t = session.info[event.id], session.told.t
-            timeout = POLICIES[played.policy].get("timeout", math.inf)
-            if len(session.rows) <= event.id + timeout + 1:
-                for side, record in (("optimistic", info), ("pessimistic", info["pessimistic"])):
-                    told = record["told"]
-                    half_width = told["width"] * told["std"] + told["offset"]
-                    error = event.value - told["mean"]
-                    tests.tell(t, event.id, record["model"], error, half_width, side)
+        if isinstance(event, Told) and session.is_in_time(event.id):
+            info = session.info[event.id]
+            for side, record in (("optimistic", info), ("pessimistic", info.get("pessimistic"))):
+                if "model" in info:
+                    tests.tell(session.told.t, event, record, side)
         assert played.alive[place] == tests.alive
     tests.check(strategy.tests)
     check_best(played, name, near, tests.alive, initial)
@@ -103,8 +94,8 @@ def check(played, name, radii, norm="l2", eps=0.0, initial=None):
 def check_best(played, name, near, alive, initial):
     """The centre with the best worst case of the likeliest mean."""
     strategy, points = played.strategy, finite().points
-    session, rows = known(played, initial)
-    models = candidates(MODELS[name], torch.cat([rows, points]))
+    session, rows = sessions.known(played, initial)
+    models = sessions.candidates(several.MODELS[name], torch.cat([rows, points]))
     u = max(alive, key=lambda u: log_evidence(models, session)[u])
     believed = session.believed
     mean = models[u].mean(believed.rows, believed.y)[len(rows) :]
@@ -132,7 +123,7 @@ def check_best(played, name, near, alive, initial):
 def test_every_decision_and_every_rejection_is_that_of_the_definition(policy, name, more):
     initial = None
     if policy in ("timeout", "ignore"):
-        initial = data("alone", finite(), 5)
+        initial = data(finite(), 5)
         more = more | {"initial": initial, "num_initial": 2}
     strategy = make(finite(), policy, name, **more)
     with warnings.catch_warnings(record=True):
@@ -149,8 +140,10 @@ def test_every_decision_and_every_rejection_is_that_of_the_definition(policy, na
 
 def test_both_sides_reject():
     # f lies between -1.9 and 0.1: the high model promises too much, the low one threatens too much.
-    models = CandidateModels.prior_means(rbf(0.7), [None, level(6.0), level(-8.0)], LAMBDA)
-    strategy = algorithms.he_stable_opt(finite(), models, radius=RADIUS, **NUMBERS)
+    models = CandidateModels.prior_means(
+        rbf(0.7), [None, sessions.level(6.0), sessions.level(-8.0)], LAMBDA
+    )
+    strategy = algorithms.he_stable_opt(finite(), models, radius=RADIUS, **several.NUMBERS)
     for _ in range(6):
         trial = strategy.ask()
         strategy.tell(trial.id, f(trial.x))
@@ -167,12 +160,17 @@ def test_both_sides_reject():
     assert len(caught) == 1
 
 
-@both_domains
+@sessions.both_domains
 def test_one_model_without_a_radius_is_gp_ucb(domain):
-    numbers = {"noise_variance": LAMBDA, "rkhs_bound": B, "noise_std": SIGMA, "seed": 5}
-    numbers |= {"initial": data("alone", domain(), 3), **POLICIES["inflate"]}
-    stable = algorithms.stable_opt(domain(), kernel(), radius=0.0, **numbers)
-    plain = algorithms.gp_ucb(domain(), kernel(), **numbers)
+    numbers = {
+        "noise_variance": LAMBDA,
+        "rkhs_bound": several.B,
+        "noise_std": several.SIGMA,
+        "seed": 5,
+    }
+    numbers |= {"initial": data(domain(), 3), **sessions.POLICIES["inflate"]}
+    stable = algorithms.stable_opt(domain(), sessions.kernel(), radius=0.0, **numbers)
+    plain = algorithms.gp_ucb(domain(), sessions.kernel(), **numbers)
     for strategy in (stable, plain):
         play(strategy, "inflate", None, 20 if domain is finite else 9, seed=28)
     mine, other = (torch.stack([t.x for t in s.history.trials]) for s in (stable, plain))
@@ -196,9 +194,9 @@ def ball(x, radius, norm, count):
 
 @pytest.mark.parametrize("norm", ["l2", pytest.param("linf", marks=pytest.mark.slow)])
 def test_picks_on_a_box_are_at_least_as_good_as_a_fine_search(norm):
-    models = CandidateModels([rbf(0.8), rbf(0.4)], [0.02, 0.05], [None, level(-0.4)])
+    models = CandidateModels([rbf(0.8), rbf(0.4)], [0.02, 0.05], [None, sessions.level(-0.4)])
     strategy = algorithms.he_stable_opt(
-        box(), models, radius=0.3, norm=norm, initial=data("alone", box(), 5), **NUMBERS
+        box(), models, radius=0.3, norm=norm, initial=data(box(), 5), **several.NUMBERS
     )
     strategy.ask()
     dense = strategy.clone()

@@ -90,7 +90,7 @@ def play(strategy: Any, problem: RKHSFunction, seed: int, lost: float = 0.08) ->
         wait = refusal(strategy, size)
         if wait is not None:
             waits.append(wait)
-            assert 0 <= wait.available < size
+            assert 0 <= wait.available < size and wait.ids == strategy.pending
             if wait.available:
                 strategy.ask(wait.available)
                 wait = refusal(strategy, 1)

@@ -13,22 +13,14 @@ from botorch_ext.strategies import Asked
 from tests.helpers import tolerance
 from tests.oracles.certified import Certified, Numbers, follow
 from tests.oracles.posterior import dense_posterior
-from tests.strategies.fixed_design.sessions import (
-    DELTA,
-    LAMBDA,
-    SIGMA,
-    B,
-    certified,
-    play,
-    points,
-    rkhs,
-)
+from tests.strategies.fixed_design import sessions
+from tests.strategies.fixed_design.sessions import LAMBDA, B, certified
 from tests.strategies.sessions import both_domains, box, data, finite, kernel, slow_on_a_box
 
 # Long enough for two blocks in a box, one of which is bought again.
 HORIZON, SHORT = 130, 44
 ALWAYS = {"width": 1.0, "buy": "always"}
-PUBLISHED = {"rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
+PUBLISHED = {"rkhs_bound": B, "noise_std": sessions.SIGMA, "delta": sessions.DELTA}
 SIXTH, KAPPA = {"width": math.sqrt(6)}, math.sqrt(2)
 HEAVY = {**SIXTH, "kappa": KAPPA, "buy": "always", "share": 0.25}
 SMALL = {**PUBLISHED, "rkhs_bound": 0.4, "buy": "always", "free_width": 1.3}
@@ -75,10 +67,10 @@ def follow_again(strategy, horizon=HORIZON, is_bucb=True, **options):
 def followed(case):
     """A session of a case, and the oracle at its end; nobody may change them."""
     options, delay = CASES[case]
-    problem = rkhs(finite())
+    problem = sessions.rkhs(finite())
     strategy = certified(problem.domain, **options)
     if delay is None:
-        play(strategy, problem, seed=12, lost=0.2)
+        sessions.play(strategy, problem, seed=12, lost=0.2)
     else:
         simulate(strategy, problem, HORIZON, delay=delay, seed=4)
     return strategy, follow_again(strategy, **options)
@@ -134,7 +126,7 @@ def test_published_widths_share_delta_among_rounds_points_and_two_bounds(num_ini
 @pytest.mark.parametrize("horizon", [8, 11, 12, 13, 14])
 def test_the_round_that_the_horizon_cuts_has_no_block(horizon):
     """Of rounds of 4, 7 and 10 steps, 12 leave the third one step, 11 none."""
-    problem, options = rkhs(finite()), {**ALWAYS, "share": 0.5}
+    problem, options = sessions.rkhs(finite()), {**ALWAYS, "share": 0.5}
     strategy = certified(problem.domain, horizon, **options)
     simulate(strategy, problem, horizon, seed=1)
     follow_again(strategy, horizon, **options)
@@ -148,7 +140,7 @@ def test_any_rule_may_play_the_free_steps():
         asked.append((model.num_observations, len(pending)))
         return region.points[model.mean_and_std(region.points)[0].argmin()]
 
-    problem, options = rkhs(finite()), {**ALWAYS, "share": 0.5, "free": worst}
+    problem, options = sessions.rkhs(finite()), {**ALWAYS, "share": 0.5, "free": worst}
     strategy = certified(problem.domain, **options)
     trace = simulate(strategy, problem, HORIZON, delay=delays.Poisson(4.0), seed=2)
     oracle = follow_again(strategy, is_bucb=False, **options)
@@ -163,7 +155,7 @@ def test_any_rule_may_play_the_free_steps():
     ("seed", "delay", "id", "phase"), [(6, 5, 10, "rest"), (9, 0, 115, "block")]
 )
 def test_a_block_is_useful_above_four_times_its_promise(seed, delay, id, phase):
-    problem, width = rkhs(finite(), seed=seed), 0.5
+    problem, width = sessions.rkhs(finite(), seed=seed), 0.5
     strategy = certified(problem.domain, width=width)
     simulate(strategy, problem, HORIZON, delay=delays.Fixed(delay), seed=4)
     info = strategy.history.trials[id].info
@@ -175,7 +167,7 @@ def test_a_block_is_useful_above_four_times_its_promise(seed, delay, id, phase):
 @pytest.mark.parametrize("abandons", [False, True])
 def test_a_block_is_put_off_for_what_pended_when_it_was_due(abandons):
     """For as long as the round at most, or until nothing of it pends any more."""
-    problem, options = rkhs(finite()), {"width": 0.2, "free_width": 2.0}
+    problem, options = sessions.rkhs(finite()), {"width": 0.2, "free_width": 2.0}
     strategy, put_off, watched = certified(problem.domain, **options), [], None
     for _ in range(HORIZON):
         if abandons and len(put_off) == 21:
@@ -203,13 +195,13 @@ def test_a_rule_is_given_what_is_told_and_where_it_may_ask(domain):
         seen.append((model, region, pending, seed))
         return X[seed % len(X)].clone().requires_grad_()
 
-    problem = rkhs(domain())
+    problem = sessions.rkhs(domain())
     strategy = certified(problem.domain, SHORT, **ALWAYS, free=rule)
     simulate(strategy, problem, SHORT, delay=delays.Fixed(2), seed=1)
     assert len({seed for *_, seed in seen}) == len(seen)
     model, region, pending, _ = seen[-1]
-    assert torch.equal(pending, points(strategy, range(SHORT - 3, SHORT - 1)))
-    X = points(strategy, range(SHORT - 3))
+    assert torch.equal(pending, sessions.points(strategy, range(SHORT - 3, SHORT - 1)))
+    X = sessions.points(strategy, range(SHORT - 3))
     assert not X.requires_grad
     y = X.new_tensor([strategy.history.values[id] for id in range(SHORT - 3)])
     Z = problem.domain.sample(5, seed=3)
@@ -228,7 +220,7 @@ def test_a_rule_that_leaves_the_domain_is_refused(domain, answer):
 
 
 def test_a_rule_may_not_ask_what_was_eliminated():
-    problem = rkhs(finite())
+    problem = sessions.rkhs(finite())
     worst = problem.domain.points[problem(problem.domain.points).argmin()]
 
     def rule(model, region, pending, seed):
@@ -245,16 +237,31 @@ def test_a_rule_may_not_ask_what_was_eliminated():
     [
         (ALWAYS, delays.Fixed(1), 16),
         pytest.param({"width": 2.0, "buy": "always"}, delays.Fixed(0), 60, marks=pytest.mark.slow),
+        pytest.param(
+            {**ALWAYS, "share": 0.25, "free_width": 1.5},
+            *(delays.Fixed(3), 60),
+            marks=pytest.mark.slow,
+        ),
         pytest.param(PUBLISHED, delays.Poisson(4.0), 60, marks=pytest.mark.slow),
     ],
 )
-def test_on_a_box_what_is_asked_lies_in_the_region_and_is_certified(options, delay, horizon):
-    problem = rkhs(box(), seed=1)
+def test_on_a_box_what_is_asked_is_a_maximum_in_the_region_and_certified(options, delay, horizon):
+    problem = sessions.rkhs(box(), seed=1)
     strategy, fresh = (certified(problem.domain, horizon, **options) for _ in range(2))
     trace = simulate(strategy, problem, horizon, delay=delay, seed=4)
-    grid, certificate = box().sample(400, seed=3), math.inf
-    alive, at_grid, region = torch.ones(400, dtype=torch.bool), problem(grid), fresh.survivors
+    grid, certificate, bought, counts = box().sample(1000, seed=3), math.inf, [], Counter()
+    alive, at_grid, region = torch.ones(1000, dtype=torch.bool), problem(grid), fresh.survivors
+    free_width = options.get("free_width", options.get("width", 2.0))
+
+    def moments(ids, Z):
+        if not ids:
+            return Z.new_zeros(len(Z)), Z.new_ones(len(Z))
+        X, y = sessions.points(strategy, ids), trace.observations[ids]
+        mean, covariance = dense_posterior(kernel(), X, y, Z, LAMBDA)
+        return mean, covariance.diag().clamp_min(0).sqrt()
+
     for event in strategy.events:
+        told = list(fresh.history.values)
         fresh.follow([event])
         if not isinstance(event, Asked):
             continue
@@ -271,37 +278,17 @@ def test_on_a_box_what_is_asked_lies_in_the_region_and_is_certified(options, del
         # Of every point of the region, not of the asked ones alone.
         assert float(trace.regret[trial.id]) <= certificate + 1e-9
         assert problem.optimal_value - float(at_grid[alive].min()) <= certificate + 1e-6
-    assert bool(region.contains(problem.optimizer).all())
-    assert region.constraints or "width" not in options
-
-
-@pytest.mark.slow
-def test_on_a_box_free_steps_and_blocks_are_maxima():
-    problem, horizon, late = rkhs(box(), seed=1), 60, 3
-    options = {**ALWAYS, "share": 0.25, "free_width": 1.5}
-    strategy, fresh = (certified(problem.domain, horizon, **options) for _ in range(2))
-    y = simulate(strategy, problem, horizon, delay=delays.Fixed(late), seed=4).observations
-    grid, bought, counts = box().sample(1000, seed=5), [], Counter()
-
-    def moments(ids, Z):
-        if not ids:
-            return Z.new_zeros(len(Z)), Z.new_ones(len(Z))
-        mean, covariance = dense_posterior(kernel(), points(strategy, ids), y[ids], Z, LAMBDA)
-        return mean, covariance.diag().clamp_min(0).sqrt()
-
-    for event in strategy.events:
-        fresh.follow([event])
-        if not isinstance(event, Asked):
-            continue
-        trial, before = event.trial, list(range(event.trial.id))
-        Z = torch.cat([trial.x[None], grid[fresh.survivors.contains(grid)]])
-        if trial.info["phase"] == "block":
+        Z, phase = torch.cat([trial.x[None], grid[alive]]), trial.info["phase"]
+        if phase == "block":
             bought = [] if "plan" in trial.info else bought
             score, short = moments(bought, Z)[1], 0.05  # the best of a few climbers
             bought = [*bought, trial.id]
         else:
-            score = moments(before[:-late], Z)[0] + 1.5 * moments(before, Z)[1]
+            score = moments(told, Z)[0] + free_width * moments(list(range(trial.id)), Z)[1]
             short = 1e-3
-        counts[trial.info["phase"]] += 1
+        counts[phase] += 1
         assert score[0] >= score.max() - short * (score.max() - score.min()) - 1e-9
-    assert min(counts[phase] for phase in ("free", "block", "wait")) >= 3
+    assert bool(region.contains(problem.optimizer).all())
+    assert region.constraints or "width" not in options
+    assert counts["block"] or "buy" not in options
+    assert min(counts[phase] for phase in ("free", "block", "wait")) >= 3 or "share" not in options

@@ -10,9 +10,9 @@ from botorch_ext.information_gain import max_information_gain
 from botorch_ext.strategies import RandomSearch, Told
 from botorch_ext.testing.sessions import question
 from tests.helpers import rbf
-from tests.laws.shared_sessions import quietly
+from tests.laws.scenarios import quietly
 from tests.oracles.balancing import MasterOracle, published_bound
-from tests.strategies.sessions import LAMBDA, box, finite, kernel, play, script
+from tests.strategies.sessions import LAMBDA, box, finite, kernel, play
 
 B, SIGMA, GAMMA = 1.5, 0.1, 6.0
 KNOWN = {"noise_variance": LAMBDA, "rkhs_bound": B, "noise_std": SIGMA}
@@ -38,7 +38,7 @@ INSTANCES = {
     ),
     "ignored": (finite, 90, {**BOLD, "policy": "ignore"}),
     "censored": (finite, 120, {**BOLD, "policy": "timeout"}),
-    "box": (box, 40, {**BOLD, "levels": (0.6, 0.05)}),
+    "box": (box, 60, {**BOLD, "levels": (0.6, 0.05)}),
     "published constants": (finite, 90, {"levels": (0.3, 0.1)}),
 }
 
@@ -49,7 +49,7 @@ def test_every_decision_is_that_of_plain_loops(name):
     make_domain, num_actions, changed = INSTANCES[name]
     domain = make_domain()
     strategy = make(domain, **changed)
-    play(strategy, script(num_actions, seed=2 + len(name)))
+    play(strategy, changed.get("policy", "hallucinate"), None, num_actions, 2 + len(name))
     options = {"levels": (0.4, 0.2, 0.1, 0.05), "policy": "hallucinate", "delta": 0.1, **changed}
     low, high = strategy.reward_range
     constants = {c: options.get(c, 1.0) for c in ("c1", "c2")}

@@ -4,8 +4,6 @@ import warnings
 
 import pytest
 import torch
-from gpytorch.kernels import ScaleKernel
-from gpytorch.means import ConstantMean
 
 from botorch_ext import Box, CandidateModels, FiniteSet, KernelGP, algorithms, exceptions
 from botorch_ext.domains.contexts import ContextSpace
@@ -20,19 +18,8 @@ from botorch_ext.strategies import (
 )
 from botorch_ext.testing.states import state
 from tests.helpers import rbf
-from tests.strategies.sessions import (
-    LAMBDA,
-    InRounds,
-    RowsInTurn,
-    Stuck,
-    both_domains,
-    box,
-    f,
-    finite,
-    make,
-    script,
-    slow_on_a_box,
-)
+from tests.strategies import sessions
+from tests.strategies.sessions import box, f, finite, make
 
 
 class InTurn(MasterStrategy):
@@ -48,23 +35,24 @@ class InTurn(MasterStrategy):
 
 def of_lengthscales():
     """HE-GP-UCB whose models are rejected by large observations."""
-    mean = ConstantMean().double()
-    mean.initialize(constant=0.7)
-    models = CandidateModels.lengthscales(rbf(1.0), [0.3, 0.8, 2.5, 6.0], LAMBDA, means=mean)
+    scales = [0.3, 0.8, 2.5, 6.0]
+    models = CandidateModels.lengthscales(
+        rbf(1.0), scales, sessions.LAMBDA, means=sessions.level(0.7)
+    )
     return algorithms.he_gp_ucb(finite(), models, rkhs_bound=0.25, noise_std=0.03, delta=0.1)
 
 
 def contextual(domain, kernel=None, **more):
     kernel = rbf(0.9, 0.5, 0.8) if kernel is None else kernel
-    return OptimisticStrategy(domain, KernelGP(kernel, LAMBDA), 2.0, **more)
+    return OptimisticStrategy(domain, KernelGP(kernel, sessions.LAMBDA), 2.0, **more)
 
 
-@slow_on_a_box
+@sessions.slow_on_a_box
 def test_a_base_learns_from_its_own_trials_and_knows_of_no_others(domain):
     domain, own = domain(), {}
     bases, alone = ([make(domain, "censor", num_initial=3), make(domain, seed=6)] for _ in range(2))
     master = InTurn(bases, length=2)
-    for kind, share, noise in script(70, seed=41):
+    for kind, share, noise in sessions.script(70, seed=41):
         if kind.startswith("ask") or not master.pending:
             for trial in master.ask(3 if kind == "ask three" else 1):
                 base = trial.info["base"]
@@ -96,7 +84,7 @@ def test_a_base_learns_from_its_own_trials_and_knows_of_no_others(domain):
     assert torch.equal(master.best()[0], x) and master.best()[1] == mean
 
 
-@both_domains
+@sessions.both_domains
 def test_bases_that_take_no_contexts_are_given_none(domain):
     domain = domain()
     master = InTurn([make(domain), contextual(domain, context_domain=1), RandomSearch(domain)])
@@ -120,7 +108,7 @@ def test_what_only_a_base_refuses_is_refused_before_anything_changes():
     assert master.events == ()
     master.ask(context=[4.0])
     assert master.ask(context=[2.0]).info["base"] == 1
-    master = InTurn([RandomSearch(finite()), RowsInTurn(finite())])
+    master = InTurn([RandomSearch(finite()), sessions.RowsInTurn(finite())])
     for strategy in (master, InTurn([master])):
         with pytest.raises(ValueError, match=r"actions must be None .*base 1: RowsInTurn"):
             strategy.ask(actions=finite().points[:3])
@@ -141,8 +129,8 @@ def test_a_base_that_waits_or_ends_makes_the_master_wait_or_end():
             master.ask(num)
         return error.value.ids, error.value.available
 
-    plainly = InTurn([RandomSearch(finite()), InRounds(finite(), size=2)])
-    nested = InTurn([InTurn([RandomSearch(finite()), InRounds(finite(), size=2)])])
+    plainly = InTurn([RandomSearch(finite()), sessions.InRounds(finite(), size=2)])
+    nested = InTurn([InTurn([RandomSearch(finite()), sessions.InRounds(finite(), size=2)])])
     for master in (plainly, nested):
         assert refused(master, 6) == ([], 5)
         master.ask(3)
@@ -152,8 +140,8 @@ def test_a_base_that_waits_or_ends_makes_the_master_wait_or_end():
         master.tell(1, 0.2)
         master.abandon(3)
         assert master.ask().id == 5
-    assert refused(InTurn([Stuck(finite())]), None) == ([], 0)
-    master = InTurn([RandomSearch(finite()), InRounds(finite(), size=9, horizon=2)])
+    assert refused(InTurn([sessions.Stuck(finite())]), None) == ([], 0)
+    master = InTurn([RandomSearch(finite()), sessions.InRounds(finite(), size=9, horizon=2)])
     master.ask(4)
     with pytest.raises(exceptions.HorizonReached) as ends:
         master.ask(2)
@@ -171,8 +159,7 @@ def test_warnings_of_a_base_come_after_the_event():
     assert [each.category for each in caught] == [exceptions.AllModelsRejectedWarning]
     (message,) = master.report()["warnings"]
     assert message.startswith("base 0: base 0: every model is rejected")
-    large = ScaleKernel(rbf(0.9, 0.5, 0.8)).double()
-    large.outputscale = torch.tensor(1.5, dtype=torch.float64)
+    large = sessions.scaled(rbf(0.9, 0.5, 0.8), 1.5)
     base = contextual(finite(), large, context_domain=ContextSpace())
     master = InTurn([RandomSearch(finite()), base], length=1)
     master.ask(context=[0.3])

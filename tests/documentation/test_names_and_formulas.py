@@ -1,4 +1,4 @@
-"""Names that docstrings and pages speak of exist: `names` in single backticks, and bx.names."""
+"""Names that docstrings and pages speak of exist, and their formulas are found and typeset."""
 
 import ast
 import builtins
@@ -17,6 +17,7 @@ import botorch.models.transforms.input
 import pytest
 
 import botorch_ext as bx
+from docs._extensions.plain_formulas import typeset
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -72,3 +73,43 @@ def test_names_on_pages_exist():
     for page in PAGES:
         for name in set(re.findall(r"\bbx\.([A-Za-z_][\w.]*\w)", page.read_text())):
             reduce(getattr, name.split("."), bx)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "B + sigma/sqrt(lambda) sqrt(2 ln(1/delta') + 2 I_{t-1}).",
+            r":math:`B + \sigma / \sqrt{ \lambda } \sqrt{ 2 \ln ( 1 / \delta' ) + 2 I_{t - 1} }`.",
+        ),
+        ("B, at least the norm of f", ":math:`B`, at least the norm of :math:`f`"),
+        ("mean + w_t std: the bound", r":math:`\mathrm{mean} + w_{t} \mathrm{std}`: the bound"),
+        ("16 T^-(1 - a) and T^a", r":math:`16 T ^{ - ( 1 - a )}` and :math:`T ^{ a }`"),
+        ("12 x 12 points, k >= 0", r":math:`12 \times 12` points, :math:`k \ge  0`"),
+        ("P(model | data)", r":math:`P`\ (model | data)"),
+        ("(s + tau) of 2^(1-i)", r"(:math:`s + \tau`) of :math:`2 ^{  1 - i }`"),
+    ],
+)
+def test_formulas_are_typeset(text, expected):
+    assert typeset(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a list:\n\n- a table, with commas;\n- another.",
+        "the mean of a model, e.g. i.i.d. points",
+        "Krause and Ong 2011, theorem 1 (2)",
+        "sub-Gaussian noise and the width",
+    ],
+)
+def test_prose_stays_as_it_is(text):
+    assert typeset(text) == text
+
+
+def test_examples_with_their_output_stay_as_they_are(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs" / "_extensions")
+    example = "\n    >>> [*f(x[0], [1, 2])][:6]\n    ['x0', 'x1']\n"
+    prepared = import_module("docstrings").prepare(f"Does x.\n{example}\nA beta.")
+    assert prepared == f"Does :math:`x`.\n{example}\nA :math:`\\beta`."
