@@ -11,7 +11,7 @@ from botorch_ext.algorithms.argument_checks import algorithm, make_model, publis
 from botorch_ext.algorithms.signatures import GivenModel, Published
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.rounds import DelayAware, Doubling, Rounds, SquareRoot
-from botorch_ext.strategies.fixed_design.phased import Closes, PhasedElimination
+from botorch_ext.strategies.fixed_design.phased import PhasedElimination
 from botorch_ext.widths import FixedDesign, FixedDesignNet, SelfNormalized, Width
 
 
@@ -122,9 +122,7 @@ def bpe_delay(
     domain: Domain,
     kernel: Kernel,
     *,
-    delay: Any = "unknown",
-    closing: Closes = "allowance",
-    kappa: float = 1.0,
+    delay: Any,
     **given: Unpack[_Phased],
 ) -> PhasedElimination:
     """BPE-Delay: BPE for late feedback, with rounds that are longer by a delay allowance and never
@@ -148,16 +146,7 @@ def bpe_delay(
     Args:
         delay: The delay: an allowance of `botorch_ext.delays` (`SubExponential`, `Quantile`,
             `Observed`), a number of steps, or a distribution of the delay in steps, which becomes a
-            `Quantile`. Needed with ``closing="allowance"``; must be left out with
-            ``closing="arrival"``.
-        closing: When a round ends. "allowance": after its planned points and the delay allowance,
-            as published. "arrival" (not published): once the observations that have arrived leave
-            no more variance than the plan of the round promised; until then it asks its next
-            max-variance points. The last round, which the horizon would cut, then asks the survivor
-            with the highest posterior mean.
-        kappa: At least 1, for ``closing="arrival"``: a round ends once the largest standard
-            deviation is at most kappa times the promised one. Use 1 for delays with light tails,
-            sqrt(2) for heavy tails.
+            `Quantile`.
         delta: The failure probability of the confidence width, and of the delay allowance, in (0,
             1).
         width: A width, or a number, in place of the published width. ``rkhs_bound`` and
@@ -168,27 +157,11 @@ def bpe_delay(
         A `PhasedElimination` to ask and to tell; see `PhasedElimination` for the keys of
         ``trial.info`` and of the report.
     """
-    unknown = isinstance(delay, str) and delay == "unknown"
-    rounds: Rounds = SquareRoot(given["horizon"])
-    if closing == "allowance" and not unknown:
-        rounds = DelayAware(rounds, delay)
+    rounds = DelayAware(SquareRoot(given["horizon"]), delay)
     model = make_model(domain, kernel, given)
     width = published_width("bpe_delay", _fixed_design(domain, kernel, rounds), given)
-    if closing not in ("allowance", "arrival"):
-        allowed = '"allowance" or "arrival"'
-        raise ValueError(f"bpe_delay(): closing must be {allowed}, got {closing!r}")
-    if unknown != (closing == "arrival"):
-        needed = "must not be given with" if unknown is False else "must be given unless"
-        raise ValueError(f'bpe_delay(): delay {needed} closing="arrival", got {delay!r}')
     return PhasedElimination(
-        domain,
-        model,
-        width,
-        rounds,
-        waits=False,
-        closing=closing,
-        kappa=kappa,
-        **taken(given, "delta", "seed"),
+        domain, model, width, rounds, waits=False, **taken(given, "delta", "seed")
     )
 
 
