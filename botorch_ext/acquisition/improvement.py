@@ -94,14 +94,12 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:
         super().set_X_pending(X_pending)
         if "_best" in self._buffers:  # not in the constructor of the base class
+            if self._X_baseline is not None:
+                self._best = self._told_means(self._X_baseline).amax(dim=-2)
             best: Any = self._best
             if self.X_pending is not None and len(self.X_pending):
                 best = torch.maximum(best, self._told_means(self.X_pending).amax(dim=-2))
             self.incumbents = best
-
-    def _take_model(self) -> None:
-        if self._X_baseline is not None:
-            self._best = self._told_means(self._X_baseline).amax(dim=-2)
 
     def _values(self, X: Tensor) -> Tensor:
         self.to(X)  # as BoTorch's analytic acquisition functions do

@@ -19,7 +19,6 @@ from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
 from torch import Tensor
 
 from botorch_ext.acquisition.input_checks import appends_columns, as_batch, as_rows
-from botorch_ext.acquisition.snapshot import Snapshot
 from botorch_ext.acquisition.tasks import mean_noise, with_task
 from botorch_ext.checks import short
 from botorch_ext.domains.points import require_finite
@@ -37,7 +36,8 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
     its points, in their order, each with the points before it pending too. So a greedy choice adds
     the most at every step. If values are logarithms, the value is the logarithm of the sum.
 
-    If the model gets more data or other hyperparameters later, the next evaluation uses them.
+    If the model gets more data or other hyperparameters later, set the pending points again, as in
+    BoTorch.
 
     Args:
         model: A fitted single-output model.
@@ -62,7 +62,6 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
             raise ValueError(f"model must be a BoTorch model, got {short(model)}")
         super().__init__(model=model, posterior_transform=posterior_transform)
         self._told_model = model
-        self._seen: Snapshot | None = None
         self.set_X_pending(X_pending)
 
     @property
@@ -89,17 +88,6 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         # AnalyticAcquisitionFunction refuses pending points; its base class stores them.
         super(AnalyticAcquisitionFunction, self).set_X_pending(X_pending)
         self.model = model
-        if self._seen is not None and not self._seen.is_of(self._told_model):
-            self._take_model()
-        self._seen = Snapshot(self._told_model)
-
-    def _take_model(self) -> None:
-        """Updates what depends on the model after its data or hyperparameters changed."""
-
-    def _refresh(self) -> None:
-        """Hallucinates pending points again if the model changed."""
-        if self._seen is None or not self._seen.is_of(self._told_model):
-            self.set_X_pending(self.X_pending)
 
     def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The values at batches of points.
@@ -118,7 +106,6 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
                 at once where ``optimize_acqf`` draws the starts of an ascent.
         """
         X = as_batch(X, self._told_model, dim=self._dim)
-        self._refresh()
         return self._of_batches(X)
 
     @t_batch_mode_transform()  # pyright: ignore[reportArgumentType]
