@@ -103,8 +103,17 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
 
     def _values(self, X: Tensor) -> Tensor:
         self.to(X)  # as BoTorch's analytic acquisition functions do
-        mean, std = self._moments_of(self.model, X)
-        values = std.log() + _LogImprovement.apply((mean - self.incumbents) / std)
+        return self._improvement(*self._moments_of(self.model, X), self.incumbents)
+
+    def _of_moments(self, mean: Tensor, std: Tensor) -> Tensor:
+        before = mean.cummax(dim=-2).values[..., :-1, :]
+        first = self.incumbents.expand_as(mean[..., :1, :])
+        return self._improvement(
+            mean, std, torch.cat([first, torch.maximum(first, before)], dim=-2)
+        )
+
+    def _improvement(self, mean: Tensor, std: Tensor, incumbents: Tensor) -> Tensor:
+        values = std.log() + _LogImprovement.apply((mean - incumbents) / std)
         return values.logsumexp(dim=-1) - math.log(self.num_models)
 
     @torch.no_grad()
