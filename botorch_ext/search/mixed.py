@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ class MixedSearch:
         # A step alone may lose, and the ascent after it gain more.
         least = _LEAST_LEAD * (self._values.max() - self._values.min())
         for _ in range(_MAX_TURNS if self._box.stepped and self._continuous else 0):
-            rivals = self._neighbours(x)[0]
+            rivals = torch.cat([self._neighbours(x, of_two)[0] for of_two in (False, True)])
             values = self._at_distinct(rivals)
             rows = highest_first(values, _NUM_RIVALS)
             ends = self._climbed(rivals[rows], values[rows], num_sliding=_RIVALS_SLIDING)
@@ -172,21 +172,26 @@ class MixedSearch:
         return at(np.nan_to_num(found.x).clip(0, 1))[0]
 
     def _stepped(self, X: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
-        """Steps of the columns of whole numbers and codes alone, each step to the best
-        neighbour."""
+        """Steps of the columns of whole numbers and codes alone, each step to the best neighbour in
+        which one of them differs; where none gains, in which two numbers differ."""
         if not self._box.stepped:
             return X, f
         X, f, rows = X.clone(), f.clone(), torch.arange(len(X), device=X.device)
         for _ in range(_MAX_STEPS):
-            near = self._neighbours(X[rows])  # k x s x d
-            values = self._at_distinct(near.flatten(0, 1)).view(near.shape[:2])
-            height, which = values.max(dim=-1)
-            better = height > f[rows]
-            near = near[torch.arange(len(rows), device=X.device), which]
-            rows = rows[better]
+            stuck = rows
+            for of_two in (False, True):
+                near = self._neighbours(X[stuck], of_two)  # k x s x d
+                values = self._at_distinct(near.flatten(0, 1)).view(near.shape[:2])
+                height, which = values.max(dim=-1)
+                better = height > f[stuck]
+                near = near[torch.arange(len(stuck), device=X.device), which]
+                X[stuck[better]], f[stuck[better]] = near[better], height[better]
+                stuck = stuck[~better]
+                if not len(stuck):
+                    break
+            rows = rows[~torch.isin(rows, stuck)]
             if not len(rows):
                 break
-            X[rows], f[rows] = near[better], height[better]
         return X, f
 
     def _at_distinct(self, X: Tensor) -> Tensor:
@@ -194,27 +199,18 @@ class MixedSearch:
         distinct, which = torch.unique(X, dim=0, return_inverse=True)
         return evaluate(self._objective, distinct)[which]
 
-    def _neighbours(self, X: Tensor) -> Tensor:
-        """The neighbours of points, ``k x s x d``: with one number changed by steps, two numbers
-        changed by a step, or another code. A neighbour outside the box is replaced by the point."""
+    def _neighbours(self, X: Tensor, of_two: bool) -> Tensor:
+        """The neighbours of points, ``k x s x d``: with one number changed by steps, or another
+        code; or ``of_two``, with two numbers changed by a step. A neighbour outside the box is
+        replaced by the point."""
         box, near = self._box, []
         low, high = box.ends
-
-        def moved(*steps: tuple[int, float]) -> None:
+        for moves in _moves_of_two(box) if of_two else _moves_of_one(box):
             Y = X.clone()
-            for column, step in steps:
+            for column, step in moves:
                 Y[:, column] += step
             near.append(Y)
-
-        for j, step in box.distances.items():
-            while step <= float(high[j] - low[j]):
-                moved((j, step))
-                moved((j, -step))
-                step *= 2
-        for (i, one), (j, other) in itertools.combinations(box.distances.items(), 2):
-            for first, second in itertools.product((1.0, -1.0), repeat=2):
-                moved((i, first * one), (j, second * other))
-        for j, codes in box.categories.items():
+        for j, codes in () if of_two else box.categories.items():
             for code in codes:
                 Y = X.clone()
                 Y[:, j] = code
@@ -222,6 +218,23 @@ class MixedSearch:
         found = torch.stack(near or [X], dim=1).clamp(low, high)
         otherwise = X.unsqueeze(1).expand_as(found)
         return box.nearby(found.flatten(0, 1), otherwise.flatten(0, 1)).view_as(found)
+
+
+def _moves_of_one(box: Box) -> Iterator[list[tuple[int, float]]]:
+    """Changes of one number by 1, 2, 4, ... steps, as columns with what is added."""
+    low, high = box.ends
+    for j, step in box.distances.items():
+        while step <= float(high[j] - low[j]):
+            yield [(j, step)]
+            yield [(j, -step)]
+            step *= 2
+
+
+def _moves_of_two(box: Box) -> Iterator[list[tuple[int, float]]]:
+    """Changes of two numbers by a step."""
+    for (i, one), (j, other) in itertools.combinations(box.distances.items(), 2):
+        for first, second in itertools.product((1.0, -1.0), repeat=2):
+            yield [(i, first * one), (j, second * other)]
 
 
 def _better(X: Tensor, f: Tensor, Y: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
