@@ -33,10 +33,6 @@ class PriorScaleWarning(BotorchExtWarning):
     the prior."""
 
 
-class PriorDrawsWarning(BotorchExtWarning):
-    """Hyperparameter samples are from the prior alone, or few of them fit the data."""
-
-
 class TrialFailedWarning(BotorchExtWarning):
     """An objective kept failing and its trial was abandoned."""
 

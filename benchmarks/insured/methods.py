@@ -16,7 +16,7 @@ from botorch_ext.widths import Scaled, SelfNormalized
 
 GP_UCB, EC_GP_UCB, INSURED, SAFE = "GP-UCB", "EC-GP-UCB", "insured", "safe"
 CREDIBLE, NUGGET = "credible", "nugget"
-GP_BUCB, BPE_DELAY, ARRIVAL = "GP-BUCB", "BPE-Delay", "BPE-Delay, by arrival"
+GP_BUCB, BPE_DELAY = "GP-BUCB", "BPE-Delay"
 USEFUL, ALWAYS, ORACLE = "certified, useful", "certified, always", "certified, worst rule"
 ORACLE_USEFUL = "certified, useful, worst rule"
 THEORY = ", theory"
@@ -160,14 +160,12 @@ METHODS = {
     f"{INSURED}, contexts": _method("insured_ucb", context_domain=1),
     GP_BUCB: _method("gp_bucb", **_PRACTICAL),
     BPE_DELAY: _bpe_delay(delay=_allowance, **_PRACTICAL),
-    ARRIVAL: _bpe_delay(closing="arrival", **_PRACTICAL),
     USEFUL: _certified(**_PRACTICAL),
     ALWAYS: _certified(buy="always", **_PRACTICAL),
     ORACLE: _certified(buy="always", free=_worst, **_PRACTICAL),
     ORACLE_USEFUL: _certified(free=_worst, **_PRACTICAL),
     f"{GP_BUCB}{THEORY}": _method("gp_bucb"),
     f"{BPE_DELAY}{THEORY}": _bpe_delay(delay=_allowance),
-    f"{ARRIVAL}{THEORY}": _bpe_delay(closing="arrival"),
     f"{USEFUL}{THEORY}": _certified(**_THEORETICAL),
     f"{ALWAYS}{THEORY}": _certified(buy="always", **_THEORETICAL),
     f"{ORACLE}{THEORY}": _certified(buy="always", free=_worst, **_THEORETICAL),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from botorch.acquisition.objective import PosteriorTransform
@@ -18,13 +18,14 @@ from botorch_ext.acquisition.input_checks import (
     kind_of,
     require_one_output,
 )
-from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
+from botorch_ext.acquisition.pending import (
+    LEAST_VARIANCE,
+    HallucinatingAcquisitionFunction,
+    moments_in_turn,
+)
 from botorch_ext.checks import flag
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.widths import Width
-
-# The least posterior variance, as in BoTorch's analytic acquisition functions.
-_LEAST_VARIANCE = 1e-12
 
 Widths = float | Tensor | Width | Sequence[float | Tensor | Width]
 
@@ -64,8 +65,25 @@ class Alternatives(ModelList):
             own = X if X.shape[-2] == 1 else X[..., start : start + count, :]
             mean, variance = _marginals(model, own, count, transform)
             means.append(mean)
-            stds.append(variance.clamp_min(_LEAST_VARIANCE).sqrt())
+            stds.append(variance.clamp_min(LEAST_VARIANCE).sqrt())
             start += count
+        return torch.cat(means, dim=-1), torch.cat(stds, dim=-1)
+
+    def moments_in_turn(
+        self, X: Tensor, transform: PosteriorTransform | None
+    ) -> tuple[Tensor, Tensor] | None:
+        """The moments at the points of batches ``... x q x d``, each with the points before it
+        hallucinated, ``... x q x m`` each; None if a model has none, as `moments_in_turn` says."""
+        models: Any = self.models
+        found = []
+        for model in models:
+            has_batch = bool(batch_shape_of(model))
+            own = X.unsqueeze(-3) if has_batch and not is_ensemble(model) else X
+            moments = moments_in_turn(model, own, transform)
+            if moments is None:
+                return None
+            found.append([m.mT if has_batch else m.unsqueeze(-1) for m in moments])
+        means, stds = zip(*found, strict=True)
         return torch.cat(means, dim=-1), torch.cat(stds, dim=-1)
 
 
@@ -107,9 +125,24 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
     def _moments_of(self, model: Any, X: Tensor) -> tuple[Tensor, Tensor]:
         """The mean and standard deviation of every model, ``... x m`` each; arguments are those of
         `Alternatives.moments`."""
-        moments = model.moments(X, self.posterior_transform)
+        return self._own(model.moments(X, self.posterior_transform))
+
+    def _own(self, moments: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Moments in the order of the caller, and in the sign of what is maximised."""
         mean, std = (moment[..., self._columns] for moment in moments)
         return (mean if self.maximize else -mean), std
+
+    def _values_in_turn(self, X: Tensor) -> Tensor | None:
+        moments = cast(Alternatives, self.model).moments_in_turn(X, self.posterior_transform)
+        if moments is None:
+            return None
+        self.to(X)  # as BoTorch's analytic acquisition functions do
+        return self._of_moments(*self._own(moments))
+
+    def _of_moments(self, mean: Tensor, std: Tensor) -> Tensor | None:
+        """The values by the moments at the points of batches, each with the points before it
+        pending, ``... x q x m`` each; None if more must be known."""
+        return None
 
 
 class AlternativeBounds(AlternativesAcquisitionFunction):

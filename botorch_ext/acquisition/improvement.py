@@ -94,19 +94,26 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:
         super().set_X_pending(X_pending)
         if "_best" in self._buffers:  # not in the constructor of the base class
+            if self._X_baseline is not None:
+                self._best = self._told_means(self._X_baseline).amax(dim=-2)
             best: Any = self._best
             if self.X_pending is not None and len(self.X_pending):
                 best = torch.maximum(best, self._told_means(self.X_pending).amax(dim=-2))
             self.incumbents = best
 
-    def _take_model(self) -> None:
-        if self._X_baseline is not None:
-            self._best = self._told_means(self._X_baseline).amax(dim=-2)
-
     def _values(self, X: Tensor) -> Tensor:
         self.to(X)  # as BoTorch's analytic acquisition functions do
-        mean, std = self._moments_of(self.model, X)
-        values = std.log() + _LogImprovement.apply((mean - self.incumbents) / std)
+        return self._improvement(*self._moments_of(self.model, X), self.incumbents)
+
+    def _of_moments(self, mean: Tensor, std: Tensor) -> Tensor:
+        before = mean.cummax(dim=-2).values[..., :-1, :]
+        first = self.incumbents.expand_as(mean[..., :1, :])
+        return self._improvement(
+            mean, std, torch.cat([first, torch.maximum(first, before)], dim=-2)
+        )
+
+    def _improvement(self, mean: Tensor, std: Tensor, incumbents: Tensor) -> Tensor:
+        values = std.log() + _LogImprovement.apply((mean - incumbents) / std)
         return values.logsumexp(dim=-1) - math.log(self.num_models)
 
     @torch.no_grad()

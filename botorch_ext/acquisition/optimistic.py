@@ -54,6 +54,9 @@ class OptimisticModelUCB(AlternativeBounds):
     def _values(self, X: Tensor) -> Tensor:
         return self._upper_bounds(X).max(dim=-1).values
 
+    def _of_moments(self, mean: Tensor, std: Tensor) -> Tensor:
+        return (mean + self.width * std + self.offset).max(dim=-1).values
+
 
 class ExpectedUCB(AlternativeBounds):
     """The average upper confidence bound of several models, mean_u + width_u std_u (+ offset_u)
@@ -108,6 +111,9 @@ class ExpectedUCB(AlternativeBounds):
 
     def _values(self, X: Tensor) -> Tensor:
         return self._upper_bounds(X) @ self.probabilities
+
+    def _of_moments(self, mean: Tensor, std: Tensor) -> Tensor:
+        return (mean + self.width * std + self.offset) @ self.probabilities
 
 
 def _checked_probabilities(values: Tensor | list[float], num_models: int) -> Tensor:

@@ -13,17 +13,21 @@ from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import Model, ModelList
 from botorch.models.utils import fantasize
 from botorch.optim.initializers import gen_batch_initial_conditions
-from botorch.posteriors import TransformedPosterior
+from botorch.posteriors import GPyTorchPosterior, TransformedPosterior
 from botorch.utils.transforms import is_ensemble, t_batch_mode_transform
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood
+from gpytorch.models import ExactGP
+from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
 from botorch_ext.acquisition.input_checks import appends_columns, as_batch, as_rows
-from botorch_ext.acquisition.snapshot import Snapshot
 from botorch_ext.acquisition.tasks import mean_noise, with_task
 from botorch_ext.checks import short
 from botorch_ext.domains.points import require_finite
 from botorch_ext.models.kernel_gp import KernelGP
+
+# The least posterior variance, as in BoTorch's analytic acquisition functions.
+LEAST_VARIANCE = 1e-12
 
 
 class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
@@ -37,7 +41,8 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
     its points, in their order, each with the points before it pending too. So a greedy choice adds
     the most at every step. If values are logarithms, the value is the logarithm of the sum.
 
-    If the model gets more data or other hyperparameters later, the next evaluation uses them.
+    If the model gets more data or other hyperparameters later, set the pending points again, as in
+    BoTorch.
 
     Args:
         model: A fitted single-output model.
@@ -62,7 +67,6 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
             raise ValueError(f"model must be a BoTorch model, got {short(model)}")
         super().__init__(model=model, posterior_transform=posterior_transform)
         self._told_model = model
-        self._seen: Snapshot | None = None
         self.set_X_pending(X_pending)
 
     @property
@@ -89,24 +93,15 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         # AnalyticAcquisitionFunction refuses pending points; its base class stores them.
         super(AnalyticAcquisitionFunction, self).set_X_pending(X_pending)
         self.model = model
-        if self._seen is not None and not self._seen.is_of(self._told_model):
-            self._take_model()
-        self._seen = Snapshot(self._told_model)
-
-    def _take_model(self) -> None:
-        """Updates what depends on the model after its data or hyperparameters changed."""
-
-    def _refresh(self) -> None:
-        """Hallucinates pending points again if the model changed."""
-        if self._seen is None or not self._seen.is_of(self._told_model):
-            self.set_X_pending(self.X_pending)
 
     def forward(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The values at batches of points.
 
         Args:
             X: The points ``(b1 x ... bk) x q x d``, as a tensor, an array or nested numbers.
-                Gradients need q = 1: several points are chosen one by one (``sequential=True``).
+                Gradients with q > 1 are there for Gaussian processes of one output whose outcomes
+                are transformed linearly, if at all. Elsewhere several points are chosen one by one
+                (``sequential=True``).
 
         Returns:
             The ``(b1 x ... bk)`` values; for q = 1 and batched models, the batch shape of the
@@ -114,11 +109,10 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
 
         Raises:
             ValueError: If there are no points; if several points have NaN; if points have another
-                dtype, device or dimension than the model's; or if gradients are needed for q > 1,
-                at once where ``optimize_acqf`` draws the starts of an ascent.
+                dtype, device or dimension than the model's; or if gradients for q > 1 are needed
+                and cannot be had, at once where ``optimize_acqf`` draws the starts of an ascent.
         """
         X = as_batch(X, self._told_model, dim=self._dim)
-        self._refresh()
         return self._of_batches(X)
 
     @t_batch_mode_transform()  # pyright: ignore[reportArgumentType]
@@ -130,6 +124,10 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
             return X.new_zeros(batch)
         if q == 1:
             return self._values(X)
+        require_finite({"X": X.detach()})
+        values = self._values_in_turn(X)
+        if values is not None:
+            return values.logsumexp(dim=-1) if self._log else values.sum(dim=-1)
         if (X.requires_grad and torch.is_grad_enabled()) or _starts_are_drawn():
             raise ValueError(
                 f"X must have q = 1 for gradients, got q = {q}: "
@@ -139,7 +137,6 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
 
     def _joint_value(self, points: Tensor) -> Tensor:
         """The value of ``q x d`` points, each with the points before it pending too."""
-        require_finite({"X": points.detach()})
         pending, values = self.X_pending, []
         try:
             for i, x in enumerate(points):
@@ -161,11 +158,60 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
     def _values(self, X: Tensor) -> Tensor:
         """The values at single points, ``(b1 x ... bk) x 1 x d`` to ``(b1 x ... bk)``."""
 
+    def _values_in_turn(self, X: Tensor) -> Tensor | None:
+        """The values at the points of batches, each with the points before it pending too, from one
+        joint posterior, which is much faster than one posterior for each point.
+
+        Args:
+            X: The batches, ``... x q x d``.
+
+        Returns:
+            The values, ``... x q``; None if they are known one by one alone.
+        """
+        return None
+
     def _moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The mean and standard deviation at ``(b1 x ... bk) x 1 x d``, ``(b1 x ... bk)`` each."""
         moments: Any = self._mean_and_sigma(X)
         mean, std = moments
         return mean.squeeze(-1), std.squeeze(-1)
+
+
+def moments_in_turn(
+    model: Any, X: Tensor, transform: PosteriorTransform | None
+) -> tuple[Tensor, Tensor] | None:
+    """The mean and the standard deviation of f at the points of batches, each with the points
+    before it hallucinated.
+
+    They follow from the joint posterior of each batch: with its covariance C and the noise
+    variances D, the variance at point i is C_ii minus the squares of row i of the Cholesky factor
+    of C + D, left of the diagonal.
+
+    Args:
+        model: A model.
+        X: The batches, as the model takes them, ``... x q x d``.
+        transform: The posterior transform, as in BoTorch.
+
+    Returns:
+        Two ``... x q``-dim tensors; None for a model other than a Gaussian process of one output
+        whose outcomes are transformed linearly, if at all.
+    """
+    if not isinstance(model, ExactGP | KernelGP) or model.num_outputs != 1:
+        return None
+    posterior = model.posterior(X, posterior_transform=transform)
+    q = X.shape[-2]
+    if not isinstance(posterior, GPyTorchPosterior) or posterior.mean.shape[-2:] != (q, 1):
+        return None
+    covariance = posterior.distribution.covariance_matrix
+    variance = covariance.diagonal(dim1=-2, dim2=-1)
+    if isinstance(model, KernelGP) and not model.has_transforms and transform is None:
+        noise = model.noise_variance.unsqueeze(-1).expand_as(variance)
+    else:
+        noisy: Any = model.posterior(X, observation_noise=True, posterior_transform=transform)
+        noise = noisy.variance.squeeze(-1) - variance
+    factor = psd_safe_cholesky(covariance + torch.diag_embed(noise))
+    variance = variance - factor.tril(diagonal=-1).square().sum(dim=-1)
+    return posterior.mean.squeeze(-1), variance.clamp_min(LEAST_VARIANCE).sqrt()
 
 
 def _starts_are_drawn() -> bool:

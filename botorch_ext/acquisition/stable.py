@@ -159,7 +159,6 @@ class StableUCB(AlternativeBounds):
                 fixed features lie outside the bounds of the perturbations; or if there are
                 constraints.
         """
-        self._refresh()
         given = [name for name, value in constraints.items() if value is not None]
         if given:
             raise ValueError(f"{given[0]} must be None: climbs along ridges are in a box")

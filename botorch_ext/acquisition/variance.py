@@ -5,14 +5,15 @@ from __future__ import annotations
 from botorch.utils.transforms import average_over_ensemble_models
 from torch import Tensor
 
-from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
+from botorch_ext.acquisition.input_checks import batch_shape_of
+from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction, moments_in_turn
 
 
 class MaxVariance(HallucinatingAcquisitionFunction):
     """The posterior standard deviation, given the data and the pending points.
 
     It is BoTorch's `PosteriorStandardDeviation` with pending points, so that
-    ``optimize_acqf(..., q=4, sequential=True)`` gives a batch. For whole rounds `plan` is far
+    ``optimize_acqf(..., q=4)`` gives a batch. For whole rounds `plan` is far
     faster. Source: max-variance selection, Vakili et al. 2023, eq. 6.
 
     Args:
@@ -34,3 +35,9 @@ class MaxVariance(HallucinatingAcquisitionFunction):
     @average_over_ensemble_models  # pyright: ignore[reportArgumentType]
     def _values(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self._moments(X)[1]
+
+    def _values_in_turn(self, X: Tensor) -> Tensor | None:
+        if batch_shape_of(self.model):
+            return None
+        moments = moments_in_turn(self.model, X, self.posterior_transform)
+        return None if moments is None else moments[1]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from difflib import get_close_matches
 from functools import wraps
@@ -11,21 +10,21 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from gpytorch.kernels import Kernel
 
+from botorch_ext.algorithms.signatures import complete
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.reading import domain_read
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.kernels.checks import require_kernel
-from botorch_ext.models.checks import PriorMean
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions
 from botorch_ext.strategies.constructor_arguments import Arguments
 from botorch_ext.widths import Width, check_delta
 
 _Parameters = ParamSpec("_Parameters")
 _Strategy = TypeVar("_Strategy", bound=Strategy)
 _Published = TypeVar("_Published", bound=Width | Sequence[Width])
-_Given = TypeVar("_Given")
 
 # The width of a method whose hyperparameters are fitted to the data and whose width is not given.
 PRACTICAL_WIDTH = 2.0
@@ -44,6 +43,7 @@ class _NoNoiseVariance(ValueError):
     """A kernel that is not `Fitted` came without a noise variance."""
 
 
+_MISSING = "{}() missing 1 required keyword-only argument: {!r}"
 _DESIGNED = "what it asks follows from the prior, before anything is observed"
 _WHY_NOT_FITTED = {
     "phased_uncertainty_sampling": _DESIGNED,
@@ -55,25 +55,29 @@ _WHY_NOT_FITTED = {
 }
 
 
-def checked_names(
-    function: Callable[_Parameters, _Strategy],
-) -> Callable[_Parameters, _Strategy]:
-    """Decorates a function of this package with checks of its arguments.
+def algorithm(function: Callable[_Parameters, _Strategy]) -> Callable[_Parameters, _Strategy]:
+    """Decorates a function of this package, which then shows and checks all of its arguments.
 
-    An error about an unknown argument suggests the name that was probably meant. An error about a
-    `Fitted` kernel says why the function cannot use one. ``domain`` may be the bounds of a box. The
-    strategy keeps the name and the arguments of the outermost decorated function.
+    Its signature and its docstring have the shared arguments by name (see `signatures`). An error
+    about an unknown argument suggests the name that was probably meant. An error about a `Fitted`
+    kernel says why the function cannot use one. ``domain`` may be the bounds of a box. The strategy
+    keeps the name and the arguments of the outermost decorated function.
 
     Args:
         function: A function that makes a strategy.
 
     Returns:
-        The function with the checks. It raises a TypeError for an unknown argument, before anything
-        is computed, and a ValueError for a `Fitted` kernel that it cannot use.
+        The function with the checks, which is given the defaults of shared arguments too. It raises
+        a TypeError for an unknown or a missing argument, before anything is computed, and a
+        ValueError for a `Fitted` kernel that it cannot use.
     """
-    name, parameters = function.__name__, list(inspect.signature(function).parameters)
+    signature = complete(function)
+    name, parameters = function.__name__, list(signature.parameters)
     for parameter in parameters:
         _TAKEN_BY.setdefault(parameter, name)
+    by_name = [each for each in signature.parameters.values() if each.kind is each.KEYWORD_ONLY]
+    defaults = {each.name: each.default for each in by_name if each.default is not each.empty}
+    needed = [each.name for each in by_name if each.default is each.empty]
 
     @wraps(function)
     def checked(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Strategy:
@@ -81,6 +85,9 @@ def checked_names(
             if given not in parameters:
                 hint = _hint(given, name, parameters)
                 raise TypeError(f"{name}() got an unexpected keyword argument {given!r}{hint}")
+        for argument in needed:
+            if argument not in kwargs:
+                raise TypeError(_MISSING.format(name, argument))
         args, kwargs = cast(Any, domain_read(parameters, args, kwargs))
         if name in _WHY_NOT_FITTED and isinstance(
             kwargs.get("kernel", args[1] if len(args) > 1 else None), Fitted
@@ -89,14 +96,13 @@ def checked_names(
         values = [*map(_as_now, args)], {key: _as_now(each) for key, each in kwargs.items()}
         passed = Arguments.of(function, *values, name)
         try:
-            strategy = function(*args, **kwargs)
+            strategy = cast(Any, function)(*args, **defaults | kwargs)
             strategy.arguments.of_function = passed
             return strategy
         except _NoNoiseVariance:
             if "noise_variance" in kwargs:
                 raise
-        missing = "missing 1 required keyword-only argument: 'noise_variance'"
-        raise TypeError(f"{name}() {missing}")
+        raise TypeError(_MISSING.format(name, "noise_variance"))
 
     return checked
 
@@ -121,45 +127,54 @@ def _hint(given: str, name: str, parameters: Sequence[str]) -> str:
 def published_width(
     name: str,
     published: Callable[[float, float, float], _Published],
-    width: _Given | None,
-    rkhs_bound: float | None,
-    noise_std: float | None,
-    delta: float,
-) -> _Published | _Given:
+    given: Mapping[str, Any],
+) -> Any:
     """The given width, or the published width (or a sequence of them).
 
     Args:
         name: The name of the function, for the message.
         published: Makes the published width from rkhs_bound, noise_std and delta.
-        width: The given width; None takes the published one.
-        rkhs_bound: B, or None.
-        noise_std: The sub-Gaussian constant of the noise, or None.
-        delta: The failure probability.
+        given: The arguments of the function: ``width``, which is None for the published one,
+            ``rkhs_bound``, ``noise_std`` and ``delta``.
 
     Raises:
         ValueError: If ``width`` is None, and ``rkhs_bound`` or ``noise_std`` is None too, or
             ``delta`` is not in (0, 1).
     """
-    if width is not None:
-        return width
+    if given["width"] is not None:
+        return given["width"]
+    rkhs_bound, noise_std = (given[key] for key in ("rkhs_bound", "noise_std"))
     if rkhs_bound is None or noise_std is None:
-        numbers = {"rkhs_bound": rkhs_bound, "noise_std": noise_std}
-        missing = " and ".join(key for key, value in numbers.items() if value is None)
+        missing = " and ".join(key for key in ("rkhs_bound", "noise_std") if given[key] is None)
         raise ValueError(f"{name}(): {missing} must be given unless width is, got None")
     return published(
-        rkhs_bound, noise_std, check_delta(delta)
+        rkhs_bound, noise_std, check_delta(given["delta"])
     )  # half of an impossible delta may be possible
 
 
-def make_model(
-    domain: Domain, kernel: Kernel, noise_variance: float, mean: PriorMean | float | None
-) -> KernelGP:
+def taken(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Some of the arguments of a function, by name."""
+    return {name: given[name] for name in names}
+
+
+def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function that a `BoundsStrategy` takes as they are."""
+    return taken(given, *(name for name in BoundsOptions.__annotations__ if name in given))
+
+
+def make_model(domain: Domain, kernel: Kernel, given: Mapping[str, Any]) -> KernelGP:
     """The prior, with the dtype and on the device of the domain.
+
+    Args:
+        domain: The domain.
+        kernel: The kernel.
+        given: The arguments of the function: ``noise_variance``, and ``mean`` where it takes one.
 
     Raises:
         ValueError: If the noise variance is not positive and finite.
     """
-    ridge = one_number(noise_variance, "noise_variance")
+    ridge = one_number(given["noise_variance"], "noise_variance")
+    mean = given.get("mean")
     return KernelGP(kernel, ridge, mean=mean, dtype=domain.dtype, device=domain.device)
 
 
@@ -167,9 +182,8 @@ def model_or_fitted(
     name: str,
     domain: Domain,
     kernel: Kernel | Fitted,
-    noise_variance: float | None,
-    mean: PriorMean | float | None,
-    make: Callable[[Domain, Kernel, float, PriorMean | float | None], Any] = make_model,
+    given: Mapping[str, Any],
+    make: Callable[[Domain, Kernel, Mapping[str, Any]], Any] = make_model,
 ) -> Any:
     """The prior of an adaptive method, or the `Fitted` kernel as it is.
 
@@ -177,8 +191,7 @@ def model_or_fitted(
         name: The name of the function whose arguments these are, for the message.
         domain: The domain, which gives dtype and device.
         kernel: A kernel, which needs ``noise_variance``; or `Fitted`, which estimates both numbers.
-        noise_variance: The ridge.
-        mean: The prior mean.
+        given: The arguments of the function: ``noise_variance``, the ridge, and ``mean``.
         make: Makes the prior from a kernel.
 
     Raises:
@@ -186,14 +199,14 @@ def model_or_fitted(
             ``noise_variance`` is missing or impossible with another kernel.
     """
     if isinstance(kernel, Fitted):
-        for argument, given in (("noise_variance", noise_variance), ("mean", mean)):
-            if given is not None:
+        for argument in ("noise_variance", "mean"):
+            if given[argument] is not None:
                 raise ValueError(
                     f"{name}(): {argument} must not be given with a Fitted kernel, which finds it "
-                    f"from the data, got {given!r}"
+                    f"from the data, got {given[argument]!r}"
                 )
         return kernel
     require_kernel(kernel)
-    if noise_variance is None:
+    if given["noise_variance"] is None:
         raise _NoNoiseVariance("noise_variance must be one number, got None")
-    return make(domain, kernel, one_number(noise_variance, "noise_variance"), mean)
+    return make(domain, kernel, given)

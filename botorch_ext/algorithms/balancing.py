@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Unpack
 
 import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext import host
-from botorch_ext.algorithms.argument_checks import checked_names
+from botorch_ext.algorithms.argument_checks import algorithm, taken
 from botorch_ext.algorithms.optimistic import ec_gp_ucb
+from botorch_ext.algorithms.signatures import Adaptive, GivenModel
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace, as_context_space
 from botorch_ext.exceptions import EnlargementWarning
 from botorch_ext.information_gain import max_information_gain as greedy_maximum
 from botorch_ext.kernels import ActionContextKernel
-from botorch_ext.models.checks import PriorMean
 from botorch_ext.search.screening import screening_points
-from botorch_ext.strategies.adaptive.pending import Pending
 from botorch_ext.strategies.masters.balancing import RegretBalancing, checked_range
 from botorch_ext.strategies.masters.regret_bounds import CandidateBound
 from botorch_ext.widths import Width
@@ -31,12 +31,15 @@ from botorch_ext.widths.base import require
 _NUM_POINTS = 2048
 
 
-@checked_names
+class _Balanced(GivenModel, Adaptive, total=False):
+    """What regret balancing shares with other methods."""
+
+
+@algorithm
 def regret_balancing(
     domain: Domain,
     kernel: Kernel,
     *,
-    noise_variance: float,
     rkhs_bound: float,
     noise_std: float,
     horizon: int,
@@ -48,15 +51,7 @@ def regret_balancing(
     max_information_gain: float | None = None,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | float | None = None,
-    pending: Pending = "hallucinate",
-    inflate: bool = False,
-    minimum: float | None = None,
-    timeout: int | None = None,
-    seed: int = 0,
-    initial: tuple[Tensor, Tensor] | None = None,
-    num_initial: int = 0,
-    context_domain: Domain | int | ContextSpace | None = None,
+    **given: Unpack[_Balanced],
 ) -> RegretBalancing:
     """Regret-bound balancing: several `ec_gp_ucb` strategies with different misspecifications, of
     which the one with the smallest regret bound so far plays.
@@ -91,12 +86,6 @@ def regret_balancing(
         [(3, 'active'), (2, 'active')]
 
     Args:
-        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
-            dimensions.
-        kernel: A GPyTorch kernel with k(x, x) <= 1. With contexts it is a kernel of joint rows: the
-            d columns of the action, then those of the context.
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. The bases and their candidate
             bounds use it.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. The bases use it.
@@ -113,23 +102,7 @@ def regret_balancing(
             base, in (0, 1).
         width: A width, or a number, that the bases enlarge in place of `SelfNormalized`. None:
             `SelfNormalized`.
-        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
-            ``... x n``, or a number. None: zero.
-        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
-            the standard deviation and the width. "censor": in both, and in the mean as observations
-            of ``minimum``.
-        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
-            the pending points given the told ones). This makes the confidence bound valid; it is
-            rarely used in practice.
-        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
-            and only there.
-        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
-            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
-            counts however late it is told.
         seed: The seed of the first base. The others have ``seed + 1``, ``seed + 2``, ...
-        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
-            (or ``n x 1``). They count as steps. None: no observations.
-        num_initial: The number of Sobol points that are asked first. They count as steps.
         context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
             then needs a context, and ``initial`` has joint rows (the action, then the context).
             None: no contexts. If it is not a domain, ``max_information_gain`` is needed.
@@ -146,11 +119,12 @@ def regret_balancing(
     horizon = whole_number(horizon, "horizon", least=1)
     rkhs_bound = one_number(rkhs_bound, "rkhs_bound")
     low, high = checked_range(reward_range)
+    seed, context_domain = taken(given, "seed", "context_domain").values()
     space = as_context_space(context_domain)
     if space is None and isinstance(kernel, ActionContextKernel):
         raise ValueError("context_domain must be given with an ActionContextKernel, got None")
     if max_information_gain is None:
-        gamma = _upper_gain(kernel, domain, space, horizon, noise_variance)
+        gamma = _upper_gain(kernel, domain, space, horizon, given["noise_variance"])
     else:
         gamma = one_number(max_information_gain, "max_information_gain")
         require(0 < gamma < math.inf, "max_information_gain", gamma, "positive and finite")
@@ -162,24 +136,16 @@ def regret_balancing(
     seed = whole_number(seed, "seed")
     bases, bounds = [], []
     for i, level in enumerate(levels):
+        options = {**given, "seed": seed + i, "context_domain": space}
         base = ec_gp_ucb(
             domain,
             kernel,
-            noise_variance=noise_variance,
             misspecification=level,
             rkhs_bound=rkhs_bound,
             noise_std=noise_std,
             delta=delta,
             width=width,
-            mean=mean,
-            pending=pending,
-            inflate=inflate,
-            minimum=minimum,
-            timeout=timeout,
-            seed=seed + i,
-            initial=initial,
-            num_initial=num_initial,
-            context_domain=space,
+            **options,
         )
         base.expect(EnlargementWarning)  # some levels are large, so that others need not be
         bases.append(base)

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Required, Unpack
+
 from gpytorch.kernels import Kernel
 
-from botorch_ext.algorithms.argument_checks import checked_names, make_model, published_width
+from botorch_ext.algorithms.argument_checks import algorithm, make_model, published_width
+from botorch_ext.algorithms.signatures import GivenModel
 from botorch_ext.domains import Box
 from botorch_ext.kernel_functions.smoothness import HolderConstants
-from botorch_ext.models.checks import PriorMean
 from botorch_ext.strategies.fixed_design.breadthwise import BreadthwiseExploration
 from botorch_ext.widths import AnytimeFixedDesign, Width
 
 
-@checked_names
+class _Breadthwise(GivenModel, total=False):
+    """What breadthwise exploration shares with other methods."""
+
+    horizon: Required[int]
+    noise_std: float | None
+    delta: float
+    width: Width | float | None
+
+
+@algorithm
 def breadthwise_exploration(
     domain: Box,
     kernel: Kernel,
     *,
-    noise_variance: float,
-    horizon: int,
     rkhs_bound: float,
-    noise_std: float | None = None,
-    delta: float = 0.1,
-    width: Width | float | None = None,
-    mean: PriorMean | float | None = None,
     holder: HolderConstants | tuple[float, float] | None = None,
     max_cells: int = 2**13,
     seed: int = 0,
+    **given: Unpack[_Breadthwise],
 ) -> BreadthwiseExploration:
     """Breadthwise exploration: evaluates a tree of cells, and refines it one level at a time where
     the maximum can be.
@@ -51,15 +57,8 @@ def breadthwise_exploration(
 
     Args:
         domain: The domain to maximise over: a `Box` or its bounds, with d dimensions.
-        kernel: A GPyTorch kernel with k(x, x) <= 1.
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f.
-        horizon: T, the number of trials, at least 1.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed even if ``width`` is
             given, since it bounds how far f moves within a cell.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
-            ``width`` is given.
-        delta: The probability that a confidence bound fails, in (0, 1).
         width: A width, or a number, in place of the published width. ``noise_std`` and ``delta``
             are then unused. None: the published width.
         mean: The prior mean, in units of f: a number, or a GPyTorch `Mean` that is constant. None:
@@ -73,20 +72,15 @@ def breadthwise_exploration(
     Returns:
         A `BreadthwiseExploration` to ask and to tell; see `BreadthwiseExploration` for the keys of
         ``trial.info`` and of the report.
-
-    Raises:
-        TypeError: If a required argument is missing, or if an argument is unknown.
-        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
-            that the published width needs is missing. The message names the argument.
     """
     name = "breadthwise_exploration"
     if rkhs_bound is None:
         raise ValueError(f"{name}(): rkhs_bound must be given even if width is, got None")
     return BreadthwiseExploration(
         domain,
-        make_model(domain, kernel, noise_variance, mean),
-        published_width(name, AnytimeFixedDesign, width, rkhs_bound, noise_std, delta),
-        horizon,
+        make_model(domain, kernel, given),
+        published_width(name, AnytimeFixedDesign, {**given, "rkhs_bound": rkhs_bound}),
+        given["horizon"],
         rkhs_bound=rkhs_bound,
         holder=holder,
         max_cells=max_cells,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.algorithms.argument_checks import checked_names, make_model, published_width
+from botorch_ext.algorithms.argument_checks import algorithm, make_model, published_width
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.strategies.fixed_design.certified import CertifiedElimination, Free
@@ -14,7 +14,7 @@ from botorch_ext.strategies.fixed_design.progress import Schedule
 from botorch_ext.widths import FixedDesign, FixedDesignNet, SelfNormalized, Width, as_width
 
 
-@checked_names
+@algorithm
 def certified_bucb(
     domain: Domain,
     kernel: Kernel,
@@ -69,17 +69,8 @@ def certified_bucb(
         ('free', 0.01, [0])
 
     Args:
-        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
-            dimensions.
-        kernel: A GPyTorch kernel with k(x, x) <= 1.
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f.
-        horizon: T, the number of trials, at least 1.
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
             If it is given, all bounds are clipped to [-B, B].
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
-            ``width`` is given.
-        delta: The probability that a confidence bound fails, in (0, 1).
         width: A number in place of both widths of the certificates. ``noise_std`` and ``delta`` are
             then unused. None: the published widths.
         free_width: The width of GP-BUCB in the free steps. No certificate depends on it. None:
@@ -114,7 +105,7 @@ def certified_bucb(
     """
     num_initial = whole_number(num_initial, "num_initial", least=0)
     rounds_of = whole_number(horizon, "horizon", least=num_initial + 1) - num_initial
-    model = make_model(domain, kernel, noise_variance, None)
+    model = make_model(domain, kernel, {"noise_variance": noise_variance})
 
     def published(rkhs_bound: float, noise_std: float, delta: float) -> tuple[Width, Width]:
         told = SelfNormalized(rkhs_bound, noise_std, delta / 2)
@@ -125,10 +116,13 @@ def certified_bucb(
         return FixedDesignNet.on_box(*numbers, num_rounds, domain, kernel), told
 
     both = None if width is None else as_width(width)
-    given = None if both is None else (both, both)
-    block_width, told_width = published_width(
-        "certified_bucb", published, given, rkhs_bound, noise_std, delta
-    )
+    numbers = {
+        "rkhs_bound": rkhs_bound,
+        "noise_std": noise_std,
+        "delta": delta,
+        "width": None if both is None else (both, both),
+    }
+    block_width, told_width = published_width("certified_bucb", published, numbers)
     if free_width is None:
         free_width = 2.0 if width is None else width
     return CertifiedElimination(

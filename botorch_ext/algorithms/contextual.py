@@ -3,46 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Unpack
 
 from gpytorch.kernels import Kernel
-from torch import Tensor
 
-from botorch_ext.algorithms.argument_checks import checked_names, model_or_fitted, published_width
+from botorch_ext.algorithms.argument_checks import (
+    algorithm,
+    model_or_fitted,
+    options_of,
+    published_width,
+)
+from botorch_ext.algorithms.signatures import Optimistic
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace, as_context_space
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.kernels.action_context import ActionContextKernel, Combination
 from botorch_ext.kernels.context_columns import context_space_of
-from botorch_ext.models.checks import PriorMean
 from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
-from botorch_ext.strategies.adaptive.pending import Pending
-from botorch_ext.widths import Enlarged, SelfNormalized, Width
+from botorch_ext.widths import Enlarged, SelfNormalized
 
 
-@checked_names
+@algorithm
 def cgp_ucb(
     domain: Domain,
     kernel: Kernel | Fitted | None = None,
     *,
-    noise_variance: float | None = None,
     action_kernel: Kernel | None = None,
     context_kernel: Kernel | None = None,
     combination: Combination = "product",
     misspecification: float = 0.0,
-    rkhs_bound: float | None = None,
-    noise_std: float | None = None,
-    delta: float = 0.1,
-    width: Width | float | None = None,
-    mean: PriorMean | float | None = None,
-    pending: Pending = "hallucinate",
-    inflate: bool = False,
-    minimum: float | None = None,
-    timeout: int | None = None,
-    seed: int = 0,
-    initial: tuple[Tensor, Tensor] | None = None,
-    num_initial: int = 0,
-    context_domain: Domain | int | ContextSpace | None = None,
+    **given: Unpack[Optimistic],
 ) -> OptimisticStrategy:
     """CGP-UCB: contextual GP-UCB, where every ask is given a context and only the action is chosen.
 
@@ -73,8 +64,6 @@ def cgp_ucb(
         kernel: A GPyTorch kernel with k(x, x) <= 1 of joint rows: the d columns of the action, then
             those of the context. Or `Fitted`, which fits the hyperparameters to the data; no
             guarantee holds then. None: ``action_kernel`` and ``context_kernel`` are given.
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f. Needed unless the kernel is `Fitted`, which estimates it from the data.
         action_kernel: The kernel of the columns of the action. None: ``kernel`` is given.
         context_kernel: The kernel of the columns of the context, numbered from 0. `TaskKernel` and
             GPyTorch's `IndexKernel` are kernels of tasks. None: ``kernel`` is given.
@@ -82,31 +71,9 @@ def cgp_ucb(
             `ActionContextKernel`).
         misspecification: eps >= 0, the max-norm distance of f to the RKHS ball, in units of f. If
             it is positive, the width is enlarged as in `ec_gp_ucb`.
-        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
-            ``width`` is given.
-        delta: The probability that a confidence bound fails, in (0, 1).
-        width: A width, or a number, in place of the published width. ``rkhs_bound``, ``noise_std``
-            and ``delta`` are then unused. None: the published width.
-        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
-            ``... x n``, or a number. None: zero.
-        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
-            the standard deviation and the width. "censor": in both, and in the mean as observations
-            of ``minimum``.
-        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
-            the pending points given the told ones). This makes the confidence bound valid; it is
-            rarely used in practice.
-        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
-            and only there.
-        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
-            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
-            counts however late it is told.
-        seed: The seed of the search and of the first points. On a finite set the first of several
-            equally good points is chosen.
         initial: Observations from before the study: a pair ``(X, Y)`` of joint rows ``n x (d +
             d_z)`` (the action, then the context) and values ``n`` (or ``n x 1``). They count as
             steps. None: no observations.
-        num_initial: The number of Sobol points that are asked first. They count as steps.
         context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. None: read
             from the kernel by `context_space_of`; if the kernel does not say, the first context
             sets the dimension. Tasks that the kernel knows are checked in any case.
@@ -123,24 +90,14 @@ def cgp_ucb(
             the argument.
     """
     kernel = _joint_kernel(domain, kernel, action_kernel, context_kernel, combination)
-    space = _context_space(kernel, domain, context_domain)
-    width = published_width("cgp_ucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
+    options = options_of(given)
+    options["context_domain"] = _context_space(kernel, domain, options.get("context_domain"))
+    width = published_width("cgp_ucb", SelfNormalized, given)
     misspecification = one_number(misspecification, "misspecification")
     if misspecification:
         width = Enlarged(width, misspecification)
-    return OptimisticStrategy(
-        domain,
-        model_or_fitted("cgp_ucb", domain, kernel, noise_variance, mean),
-        width,
-        pending=pending,
-        inflate=inflate,
-        minimum=minimum,
-        timeout=timeout,
-        seed=seed,
-        initial=initial,
-        num_initial=num_initial,
-        context_domain=space,
-    )
+    model = model_or_fitted("cgp_ucb", domain, kernel, given)
+    return OptimisticStrategy(domain, model, width, **options)
 
 
 def _context_space(

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from gpytorch.kernels import Kernel
-from torch import Tensor
 
-from botorch_ext.algorithms.argument_checks import checked_names, make_model
+from botorch_ext.algorithms.argument_checks import algorithm, make_model, options_of
+from botorch_ext.algorithms.signatures import GivenModel, Start
 from botorch_ext.domains import Domain
-from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.models.checks import PriorMean
 from botorch_ext.strategies.adaptive.insured import InsuredStrategy
 from botorch_ext.strategies.adaptive.ledger import Terms
 from botorch_ext.strategies.fixed_design.safe import SafeStrategy
 from botorch_ext.widths import Width
 
 
-@checked_names
+class _Insured(GivenModel, Start, total=False):
+    """What `insured_ucb` shares with other methods."""
+
+
+@algorithm
 def insured_ucb(
     domain: Domain,
     kernel: Kernel,
     *,
-    noise_variance: float,
     noise_std: float,
     rkhs_bound: float,
     delta: float = 0.1,
     width: Width | float | None = None,
-    mean: PriorMean | float | None = None,
     terms: Terms | None = None,
     pending: Literal["hallucinate"] = "hallucinate",
-    seed: int = 0,
-    initial: tuple[Tensor, Tensor] | None = None,
-    num_initial: int = 0,
-    context_domain: Domain | int | ContextSpace | None = None,
+    **given: Unpack[_Insured],
 ) -> InsuredStrategy:
     """Insured GP-UCB: GP-UCB that also evaluates, within a small budget, points that its model
     excludes.
@@ -66,33 +63,15 @@ def insured_ucb(
         ('exploit', 0, 0.0)
 
     Args:
-        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
-            dimensions.
-        kernel: A GPyTorch kernel with k(x, x) <= 1. With contexts it is a kernel of joint rows: the
-            d columns of the action, then those of the context.
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
-        rkhs_bound: B, at least the RKHS norm of f, in units of f.
         delta: The failure probability, in (0, 1), of the confidence bounds of the model, and again
             of the bounds of averages.
         width: The width of the index alone (the upper confidence bound that is maximised): a width
             or a number. None: `SelfNormalized`. The tests always use `SelfNormalized`, since
             narrower bounds refute a model that is right.
-        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
-            ``... x n``, or a number. None: zero.
         terms: The limits on what the insurance may cost. None: ``Terms()``, whose numbers were
             chosen by experiments.
         pending: The treatment of pending trials: they count in the index (the upper confidence
             bound that is maximised), and the tests use told data alone. No other value is allowed.
-        seed: The seed of the search and of the first points. On a finite set the first of several
-            equally good points is chosen.
-        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
-            (or ``n x 1``). They count as steps. None: no observations.
-        num_initial: The number of Sobol points that are asked first. They count as steps.
-        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
-            then needs a context, and ``initial`` has joint rows (the action, then the context).
-            None: no contexts.
 
     Returns:
         An `InsuredStrategy` to ask and to tell; see `InsuredStrategy` for the keys of
@@ -104,21 +83,18 @@ def insured_ucb(
     """
     return InsuredStrategy(
         domain,
-        make_model(domain, kernel, noise_variance, mean),
+        make_model(domain, kernel, given),
         rkhs_bound=rkhs_bound,
         noise_std=noise_std,
         delta=delta,
         width=width,
         terms=terms,
         pending=pending,
-        seed=seed,
-        initial=initial,
-        num_initial=num_initial,
-        context_domain=context_domain,
+        **options_of(given),
     )
 
 
-@checked_names
+@algorithm
 def safe_ucb(
     domain: Domain,
     models: CandidateModels | Kernel,
@@ -133,10 +109,7 @@ def safe_ucb(
     horizon: int | None = None,
     terms: Terms | None = None,
     pending: Literal["hallucinate"] = "hallucinate",
-    seed: int = 0,
-    initial: tuple[Tensor, Tensor] | None = None,
-    num_initial: int = 0,
-    context_domain: Domain | int | ContextSpace | None = None,
+    **given: Unpack[Start],
 ) -> SafeStrategy:
     """Safe UCB: `insured_ucb` over several candidate models, for feedback that may be late.
 
@@ -160,12 +133,9 @@ def safe_ucb(
         ('exploit', 0, 0)
 
     Args:
-        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
-            dimensions.
         models: The candidate models; or one GPyTorch kernel with k(x, x) <= 1, together with
             ``noise_variance``. With contexts they are models of joint rows: the d columns of the
             action, then those of the context.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
         rkhs_bound: B, at least the RKHS norm of f under the right model, in units of f.
         noise_variance: lambda > 0, the noise variance (the ridge) that goes with one kernel, in
             squared units of f. None with `CandidateModels`, which have their own.
@@ -185,14 +155,6 @@ def safe_ucb(
             chosen by experiments.
         pending: The treatment of pending trials: they count in the index (the upper confidence
             bound that is maximised), and the tests use told data alone. No other value is allowed.
-        seed: The seed of the search and of the first points. On a finite set the first of several
-            equally good points is chosen.
-        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
-            (or ``n x 1``). They count as steps. None: no observations.
-        num_initial: The number of Sobol points that are asked first. They count as steps.
-        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
-            then needs a context, and ``initial`` has joint rows (the action, then the context).
-            None: no contexts.
 
     Returns:
         A `SafeStrategy` to ask and to tell; see `SafeStrategy` for the keys of ``trial.info`` and
@@ -207,11 +169,11 @@ def safe_ucb(
             "safe_ucb(): noise_variance must be given if models is one kernel, and only then, "
             f"got {noise_variance!r}"
         )
-    if noise_variance is not None:
-        models = CandidateModels.of(make_model(domain, models, noise_variance, None))  # pyright: ignore
+    if not isinstance(models, CandidateModels):
+        models = CandidateModels.of(make_model(domain, models, {"noise_variance": noise_variance}))
     return SafeStrategy(
         domain,
-        models,  # pyright: ignore
+        models,
         rkhs_bound=rkhs_bound,
         noise_std=noise_std,
         delta=delta,
@@ -221,8 +183,5 @@ def safe_ucb(
         certificates=certificates,
         horizon=horizon,
         pending=pending,
-        seed=seed,
-        initial=initial,
-        num_initial=num_initial,
-        context_domain=context_domain,
+        **options_of(given),
     )

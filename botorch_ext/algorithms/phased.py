@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Required, Unpack
 
 from gpytorch.kernels import Kernel
 
-from botorch_ext.algorithms.argument_checks import checked_names, make_model, published_width
+from botorch_ext.algorithms.argument_checks import algorithm, make_model, published_width, taken
+from botorch_ext.algorithms.signatures import GivenModel, Published
 from botorch_ext.domains import Domain, FiniteSet
-from botorch_ext.models.checks import PriorMean
 from botorch_ext.rounds import DelayAware, Doubling, Rounds, SquareRoot
-from botorch_ext.strategies.fixed_design.phased import Closes, PhasedElimination
+from botorch_ext.strategies.fixed_design.phased import PhasedElimination
 from botorch_ext.widths import FixedDesign, FixedDesignNet, SelfNormalized, Width
 
 
-@checked_names
+class _Phased(GivenModel, Published, total=False):
+    """What all methods of rounds take."""
+
+    horizon: Required[int]
+    seed: int
+
+
+@algorithm
 def phased_uncertainty_sampling(
-    domain: Domain,
-    kernel: Kernel,
-    *,
-    noise_variance: float,
-    horizon: int,
-    rkhs_bound: float | None = None,
-    noise_std: float | None = None,
-    delta: float = 0.1,
-    width: Width | float | None = None,
-    mean: PriorMean | float | None = None,
-    seed: int = 0,
+    domain: Domain, kernel: Kernel, **given: Unpack[_Phased]
 ) -> PhasedElimination:
     """Phased GP Uncertainty Sampling: episodes of points of largest variance, for an unknown
     misspecification.
@@ -55,57 +52,31 @@ def phased_uncertainty_sampling(
         [(1, 1, 3), (2, 2, 3), (3, 4, 2)]
 
     Args:
-        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
-            dimensions.
-        kernel: A GPyTorch kernel with k(x, x) <= 1.
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f.
-        horizon: T, the number of trials, at least 1.
-        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
-            ``width`` is given.
-        delta: The probability that a confidence bound fails, in (0, 1).
-        width: A width, or a number, in place of the published width. ``rkhs_bound``, ``noise_std``
-            and ``delta`` are then unused. None: the published width.
-        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
-            ``... x n``, or a number. None: zero.
         seed: The seed of every random choice.
 
     Returns:
         A `PhasedElimination` to ask and to tell; see `PhasedElimination` for the keys of
         ``trial.info`` and of the report.
-
-    Raises:
-        TypeError: If a required argument is missing, or if an argument is unknown.
-        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
-            that the published width needs is missing. The message names the argument.
     """
-    rounds = Doubling()
+    rounds, horizon = Doubling(), given["horizon"]
 
     def published(rkhs_bound: float, noise_std: float, delta: float) -> Width:
         return SelfNormalized(rkhs_bound, noise_std, delta / rounds.count(horizon, delta))
 
-    model = make_model(domain, kernel, noise_variance, mean)
-    width = published_width(
-        "phased_uncertainty_sampling", published, width, rkhs_bound, noise_std, delta
+    model = make_model(domain, kernel, given)
+    width = published_width("phased_uncertainty_sampling", published, given)
+    return PhasedElimination(
+        domain,
+        model,
+        width,
+        rounds,
+        horizon,
+        **taken(given, "delta", "seed"),
     )
-    return PhasedElimination(domain, model, width, rounds, horizon, delta=delta, seed=seed)
 
 
-@checked_names
-def bpe(
-    domain: Domain,
-    kernel: Kernel,
-    *,
-    noise_variance: float,
-    horizon: int,
-    rkhs_bound: float | None = None,
-    noise_std: float | None = None,
-    delta: float = 0.1,
-    width: Width | float | None = None,
-    mean: PriorMean | float | None = None,
-    seed: int = 0,
-) -> PhasedElimination:
+@algorithm
+def bpe(domain: Domain, kernel: Kernel, **given: Unpack[_Phased]) -> PhasedElimination:
     """BPE, batched pure exploration: about ln ln T rounds of points of largest variance, each of
     which waits for all its observations.
 
@@ -128,54 +99,31 @@ def bpe(
         ([1, 1, 1], 2)
 
     Args:
-        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
-            dimensions.
-        kernel: A GPyTorch kernel with k(x, x) <= 1.
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f.
-        horizon: T, the number of trials, at least 1.
-        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
-            ``width`` is given.
-        delta: The probability that a confidence bound fails, in (0, 1).
-        width: A width, or a number, in place of the published width. ``rkhs_bound``, ``noise_std``
-            and ``delta`` are then unused. None: the published width.
-        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
-            ``... x n``, or a number. None: zero.
         seed: The seed of every random choice.
 
     Returns:
         A `PhasedElimination` to ask and to tell; see `PhasedElimination` for the keys of
         ``trial.info`` and of the report.
-
-    Raises:
-        TypeError: If a required argument is missing, or if an argument is unknown.
-        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
-            that the published width needs is missing. The message names the argument.
     """
-    rounds = SquareRoot(horizon)
-    model = make_model(domain, kernel, noise_variance, mean)
-    published = _fixed_design(domain, kernel, rounds)
-    width = published_width("bpe", published, width, rkhs_bound, noise_std, delta)
-    return PhasedElimination(domain, model, width, rounds, delta=delta, seed=seed)
+    rounds = SquareRoot(given["horizon"])
+    model = make_model(domain, kernel, given)
+    width = published_width("bpe", _fixed_design(domain, kernel, rounds), given)
+    return PhasedElimination(
+        domain,
+        model,
+        width,
+        rounds,
+        **taken(given, "delta", "seed"),
+    )
 
 
-@checked_names
+@algorithm
 def bpe_delay(
     domain: Domain,
     kernel: Kernel,
     *,
-    noise_variance: float,
-    horizon: int,
-    delay: Any = "unknown",
-    closing: Closes = "allowance",
-    kappa: float = 1.0,
-    rkhs_bound: float | None = None,
-    noise_std: float | None = None,
-    delta: float = 0.1,
-    width: Width | float | None = None,
-    mean: PriorMean | float | None = None,
-    seed: int = 0,
+    delay: Any,
+    **given: Unpack[_Phased],
 ) -> PhasedElimination:
     """BPE-Delay: BPE for late feedback, with rounds that are longer by a delay allowance and never
     wait for observations.
@@ -196,67 +144,24 @@ def bpe_delay(
         [1, 1, 1, 1, 1, 1, 1, 2]
 
     Args:
-        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
-            dimensions.
-        kernel: A GPyTorch kernel with k(x, x) <= 1.
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f.
-        horizon: T, the number of trials, at least 1.
         delay: The delay: an allowance of `botorch_ext.delays` (`SubExponential`, `Quantile`,
             `Observed`), a number of steps, or a distribution of the delay in steps, which becomes a
-            `Quantile`. Needed with ``closing="allowance"``; must be left out with
-            ``closing="arrival"``.
-        closing: When a round ends. "allowance": after its planned points and the delay allowance,
-            as published. "arrival" (not published): once the observations that have arrived leave
-            no more variance than the plan of the round promised; until then it asks its next
-            max-variance points. The last round, which the horizon would cut, then asks the survivor
-            with the highest posterior mean.
-        kappa: At least 1, for ``closing="arrival"``: a round ends once the largest standard
-            deviation is at most kappa times the promised one. Use 1 for delays with light tails,
-            sqrt(2) for heavy tails.
-        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
-            ``width`` is given.
+            `Quantile`.
         delta: The failure probability of the confidence width, and of the delay allowance, in (0,
             1).
         width: A width, or a number, in place of the published width. ``rkhs_bound`` and
             ``noise_std`` are then unused. None: the published width.
-        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
-            ``... x n``, or a number. None: zero.
         seed: The seed of every random choice.
 
     Returns:
         A `PhasedElimination` to ask and to tell; see `PhasedElimination` for the keys of
         ``trial.info`` and of the report.
-
-    Raises:
-        TypeError: If a required argument is missing, or if an argument is unknown.
-        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
-            that the published width needs is missing. The message names the argument.
     """
-    unknown = isinstance(delay, str) and delay == "unknown"
-    rounds: Rounds = SquareRoot(horizon)
-    if closing == "allowance" and not unknown:
-        rounds = DelayAware(rounds, delay)
-    model = make_model(domain, kernel, noise_variance, mean)
-    published = _fixed_design(domain, kernel, rounds)
-    width = published_width("bpe_delay", published, width, rkhs_bound, noise_std, delta)
-    if closing not in ("allowance", "arrival"):
-        allowed = '"allowance" or "arrival"'
-        raise ValueError(f"bpe_delay(): closing must be {allowed}, got {closing!r}")
-    if unknown != (closing == "arrival"):
-        needed = "must not be given with" if unknown is False else "must be given unless"
-        raise ValueError(f'bpe_delay(): delay {needed} closing="arrival", got {delay!r}')
+    rounds = DelayAware(SquareRoot(given["horizon"]), delay)
+    model = make_model(domain, kernel, given)
+    width = published_width("bpe_delay", _fixed_design(domain, kernel, rounds), given)
     return PhasedElimination(
-        domain,
-        model,
-        width,
-        rounds,
-        waits=False,
-        closing=closing,
-        kappa=kappa,
-        delta=delta,
-        seed=seed,
+        domain, model, width, rounds, waits=False, **taken(given, "delta", "seed")
     )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from botorch_ext.algorithms.argument_checks import checked_names
+from botorch_ext.algorithms.argument_checks import algorithm
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.strategies.adaptive.improvement import ImprovementStrategy
 
 
-@checked_names
+@algorithm
 def integrated_ei(
     domain: Domain,
     particles: Particles | None = None,
@@ -42,8 +42,6 @@ def integrated_ei(
         32
 
     Args:
-        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
-            dimensions.
         particles: The settings of the hyperparameter samples. None: ``Particles()``.
         seed: The seed of the particles, of the search and of the first points.
         initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
@@ -52,9 +50,6 @@ def integrated_ei(
             8 results, with those in ``initial`` and attached ones counted; with more than 20
             dimensions, all continuous, and neither constraints nor contexts, they lie in the
             middle half of each side.
-        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
-            then needs a context, and ``initial`` has joint rows (the action, then the context).
-            None: no contexts.
 
     Returns:
         An `ImprovementStrategy` to ask and to tell; see `ImprovementStrategy` for the keys of

@@ -2,46 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
 
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext.algorithms.argument_checks import checked_names, model_or_fitted, published_width
+from botorch_ext.algorithms.argument_checks import (
+    algorithm,
+    model_or_fitted,
+    options_of,
+    published_width,
+)
+from botorch_ext.algorithms.signatures import Model, Published, WithoutContexts
 from botorch_ext.algorithms.unknown_hyperparameters import Setting, elimination_width
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.models.checks import PriorMean
 from botorch_ext.robust.box_balls import Norm
-from botorch_ext.strategies.adaptive.pending import Pending
 from botorch_ext.strategies.adaptive.stable import StableStrategy
 from botorch_ext.widths import SelfNormalized, Width
 
 Radius = float | Sequence[float] | Tensor
 
 
-@checked_names
+class _Stable(Model, Published, WithoutContexts, total=False):
+    """What `stable_opt` shares with other methods."""
+
+
+@algorithm
 def stable_opt(
     domain: Domain,
     kernel: Kernel | Fitted,
     *,
-    noise_variance: float | None = None,
     radius: Radius,
     norm: Norm = "l2",
-    rkhs_bound: float | None = None,
-    noise_std: float | None = None,
-    delta: float = 0.1,
-    width: Width | float | None = None,
-    mean: PriorMean | float | None = None,
-    pending: Pending = "hallucinate",
-    inflate: bool = False,
-    minimum: float | None = None,
-    timeout: int | None = None,
-    seed: int = 0,
-    initial: tuple[Tensor, Tensor] | None = None,
-    num_initial: int = 0,
+    **given: Unpack[_Stable],
 ) -> StableStrategy:
     """StableOpt: searches for the point whose worst case over small perturbations is best.
 
@@ -65,65 +62,20 @@ def stable_opt(
     Args:
         domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
             dimensions. Perturbed points stay inside it.
-        kernel: A GPyTorch kernel with k(x, x) <= 1. Or `Fitted`, which fits the hyperparameters to
-            the data; no guarantee holds then.
-        noise_variance: lambda > 0, the noise variance (the ridge) of the model, in squared units of
-            f. Needed unless the kernel is `Fitted`, which estimates it from the data.
         radius: The radius of the ball of perturbations, at least 0, in the units of the
             coordinates; or d radii, one for each coordinate.
         norm: The norm of the ball of perturbations: "l2" or "linf".
-        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
-            ``width`` is given.
-        delta: The probability that a confidence bound fails, in (0, 1).
-        width: A width, or a number, in place of the published width. ``rkhs_bound``, ``noise_std``
-            and ``delta`` are then unused. None: the published width.
-        mean: The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to
-            ``... x n``, or a number. None: zero.
-        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
-            the standard deviation and the width. "censor": in both, and in the mean as observations
-            of ``minimum``.
-        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
-            the pending points given the told ones). This makes the confidence bound valid; it is
-            rarely used in practice.
-        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
-            and only there.
-        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
-            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
-            counts however late it is told.
-        seed: The seed of the search and of the first points. On a finite set the first of several
-            equally good points is chosen.
-        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
-            (or ``n x 1``). They count as steps. None: no observations.
-        num_initial: The number of Sobol points that are asked first. They count as steps.
 
     Returns:
         A `StableStrategy` to ask and to tell; see `StableStrategy` for the keys of ``trial.info``
         and of the report.
-
-    Raises:
-        TypeError: If a required argument is missing, or if an argument is unknown.
-        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
-            that the published width needs is missing. The message names the argument.
     """
-    width = published_width("stable_opt", SelfNormalized, width, rkhs_bound, noise_std, delta)
-    return StableStrategy(
-        domain,
-        model_or_fitted("stable_opt", domain, kernel, noise_variance, mean, _one_candidate),
-        width,
-        radius=radius,
-        norm=norm,
-        pending=pending,
-        inflate=inflate,
-        minimum=minimum,
-        timeout=timeout,
-        seed=seed,
-        initial=initial,
-        num_initial=num_initial,
-    )
+    width = published_width("stable_opt", SelfNormalized, given)
+    model = model_or_fitted("stable_opt", domain, kernel, given, _one_candidate)
+    return StableStrategy(domain, model, width, radius=radius, norm=norm, **options_of(given))
 
 
-@checked_names
+@algorithm
 def he_stable_opt(
     domain: Domain,
     models: CandidateModels,
@@ -138,13 +90,7 @@ def he_stable_opt(
     rkhs_bound: float | None = None,
     delta: float = 0.1,
     width: Width | float | Sequence[Width | float] | None = None,
-    pending: Pending = "hallucinate",
-    inflate: bool = False,
-    minimum: float | None = None,
-    timeout: int | None = None,
-    seed: int = 0,
-    initial: tuple[Tensor, Tensor] | None = None,
-    num_initial: int = 0,
+    **given: Unpack[WithoutContexts],
 ) -> StableStrategy:
     """HE-StableOpt: StableOpt over points and candidate models, with models eliminated by their
     prediction errors.
@@ -171,7 +117,6 @@ def he_stable_opt(
     Args:
         domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
             dimensions. Perturbed points stay inside it.
-        models: The candidate models.
         noise_std: R, the sub-Gaussian constant of the noise, in units of f. The tests need it even
             if ``width`` is given.
         radius: The radius of the ball of perturbations, at least 0, in the units of the
@@ -191,57 +136,30 @@ def he_stable_opt(
             in (0, 1).
         width: A width, or a number, in place of the published width; or a sequence with one for
             each model. Its failure probability is set to delta/2. None: the published width.
-        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
-            the standard deviation and the width. "censor": in both, and in the mean as observations
-            of ``minimum``.
-        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
-            the pending points given the told ones). This makes the confidence bound valid; it is
-            rarely used in practice.
-        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
-            and only there.
-        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
-            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
-            counts however late it is told.
-        seed: The seed of the search and of the first points. On a finite set the first of several
-            equally good points is chosen.
-        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
-            (or ``n x 1``). They count as steps. None: no observations.
-        num_initial: The number of Sobol points that are asked first. They count as steps.
 
     Returns:
         A `StableStrategy` to ask and to tell; see `StableStrategy` for the keys of ``trial.info``
         and of the report.
-
-    Raises:
-        TypeError: If a required argument is missing, or if an argument is unknown.
-        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
-            that the published width needs is missing. The message names the argument.
     """
-    width = elimination_width(
-        "he_stable_opt", domain, width, rkhs_bound, noise_std, delta, setting, a, b
-    )
+    numbers = {"rkhs_bound": rkhs_bound, "noise_std": noise_std, "delta": delta, "width": width}
     return StableStrategy(
         domain,
         models,
-        width,
+        elimination_width("he_stable_opt", domain, numbers, setting, a, b),
         radius=radius,
         norm=norm,
         noise_std=noise_std,
         delta=delta,
         misspecification=one_number(misspecification, "misspecification"),
-        pending=pending,
-        inflate=inflate,
-        minimum=minimum,
-        timeout=timeout,
-        seed=seed,
-        initial=initial,
-        num_initial=num_initial,
+        **options_of(given),
     )
 
 
-def _one_candidate(
-    domain: Domain, kernel: Kernel, noise_variance: float, mean: PriorMean | float | None
-) -> CandidateModels:
+def _one_candidate(domain: Domain, kernel: Kernel, given: Mapping[str, Any]) -> CandidateModels:
     return CandidateModels(
-        kernel, noise_variance, means=mean, dtype=domain.dtype, device=domain.device
+        kernel,
+        given["noise_variance"],
+        means=given["mean"],
+        dtype=domain.dtype,
+        device=domain.device,
     )

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Unpack
 
-from torch import Tensor
-
-from botorch_ext.algorithms.argument_checks import checked_names, published_width
+from botorch_ext.algorithms.argument_checks import algorithm, options_of, published_width
+from botorch_ext.algorithms.signatures import Adaptive, OfCandidates
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain, FiniteSet
-from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.strategies.adaptive.baselines import ExpectedBound, MaximumLikelihood
 from botorch_ext.strategies.adaptive.elimination import HyperparameterElimination
-from botorch_ext.strategies.adaptive.pending import Pending
 from botorch_ext.widths import BayesContinuous, BayesFinite, SelfNormalized, Width
 
 Setting = Literal["frequentist", "bayesian"]
 
 
-@checked_names
+@algorithm
 def he_gp_ucb(
     domain: Domain,
     models: CandidateModels,
@@ -33,14 +30,7 @@ def he_gp_ucb(
     rkhs_bound: float | None = None,
     delta: float = 0.1,
     width: Width | float | Sequence[Width | float] | None = None,
-    pending: Pending = "hallucinate",
-    inflate: bool = False,
-    minimum: float | None = None,
-    timeout: int | None = None,
-    seed: int = 0,
-    initial: tuple[Tensor, Tensor] | None = None,
-    num_initial: int = 0,
-    context_domain: Domain | int | ContextSpace | None = None,
+    **given: Unpack[Adaptive],
 ) -> HyperparameterElimination:
     """HE-GP-UCB: optimism over points and candidate models, with models eliminated by their
     prediction errors.
@@ -65,10 +55,6 @@ def he_gp_ucb(
         [('lengthscale 0.2', 'alive'), ('lengthscale 0.8', 'alive')]
 
     Args:
-        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
-            dimensions.
-        models: The candidate models. With contexts they are models of joint rows: the d columns of
-            the action, then those of the context.
         noise_std: R, the sub-Gaussian constant of the noise, in units of f. The tests need it even
             if ``width`` is given.
         setting: The assumption on f. "frequentist": f lies in the RKHS of the true model with norm
@@ -85,73 +71,30 @@ def he_gp_ucb(
             in (0, 1).
         width: A width, or a number, in place of the published width; or a sequence with one for
             each model. Its failure probability is set to delta/2. None: the published width.
-        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
-            the standard deviation and the width. "censor": in both, and in the mean as observations
-            of ``minimum``.
-        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
-            the pending points given the told ones). This makes the confidence bound valid; it is
-            rarely used in practice.
-        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
-            and only there.
-        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
-            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
-            counts however late it is told.
-        seed: The seed of the search and of the first points. On a finite set the first of several
-            equally good points is chosen.
-        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
-            (or ``n x 1``). They count as steps. None: no observations.
-        num_initial: The number of Sobol points that are asked first. They count as steps.
-        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
-            then needs a context, and ``initial`` has joint rows (the action, then the context).
-            None: no contexts.
 
     Returns:
         A `HyperparameterElimination` to ask and to tell; see `HyperparameterElimination` for the
         keys of ``trial.info`` and of the report.
-
-    Raises:
-        TypeError: If a required argument is missing, or if an argument is unknown.
-        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
-            that the published width needs is missing. The message names the argument.
     """
-    width = elimination_width(
-        "he_gp_ucb", domain, width, rkhs_bound, noise_std, delta, setting, a, b
-    )
+    numbers = {"rkhs_bound": rkhs_bound, "noise_std": noise_std, "delta": delta, "width": width}
     return HyperparameterElimination(
         domain,
         models,
-        width,
+        elimination_width("he_gp_ucb", domain, numbers, setting, a, b),
         noise_std=noise_std,
         delta=delta,
         misspecification=one_number(misspecification, "misspecification"),
-        pending=pending,
-        inflate=inflate,
-        minimum=minimum,
-        timeout=timeout,
-        seed=seed,
-        initial=initial,
-        num_initial=num_initial,
-        context_domain=context_domain,
+        **options_of(given),
     )
 
 
-@checked_names
+@algorithm
 def mle_ucb(
     domain: Domain,
     models: CandidateModels,
     *,
-    rkhs_bound: float | None = None,
-    noise_std: float | None = None,
-    delta: float = 0.1,
     width: Width | float | Sequence[Width | float] | None = None,
-    pending: Pending = "hallucinate",
-    inflate: bool = False,
-    minimum: float | None = None,
-    timeout: int | None = None,
-    seed: int = 0,
-    initial: tuple[Tensor, Tensor] | None = None,
-    num_initial: int = 0,
-    context_domain: Domain | int | ContextSpace | None = None,
+    **given: Unpack[OfCandidates],
 ) -> MaximumLikelihood:
     """MLE-UCB: GP-UCB with the model of highest marginal likelihood at each step.
 
@@ -173,79 +116,25 @@ def mle_ucb(
         (1, [2, 3])
 
     Args:
-        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
-            dimensions.
-        models: The candidate models. With contexts they are models of joint rows: the d columns of
-            the action, then those of the context.
-        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
-            ``width`` is given.
-        delta: The probability that a confidence bound fails, in (0, 1).
         width: A width, or a number, in place of the published width; or a sequence with one for
             each model. ``rkhs_bound``, ``noise_std`` and ``delta`` are then unused. None: the
             published width.
-        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
-            the standard deviation and the width. "censor": in both, and in the mean as observations
-            of ``minimum``.
-        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
-            the pending points given the told ones). This makes the confidence bound valid; it is
-            rarely used in practice.
-        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
-            and only there.
-        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
-            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
-            counts however late it is told.
-        seed: The seed of the search and of the first points. On a finite set the first of several
-            equally good points is chosen.
-        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
-            (or ``n x 1``). They count as steps. None: no observations.
-        num_initial: The number of Sobol points that are asked first. They count as steps.
-        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
-            then needs a context, and ``initial`` has joint rows (the action, then the context).
-            None: no contexts.
 
     Returns:
         A `MaximumLikelihood` to ask and to tell; see `BoundsStrategy` for the keys of
         ``trial.info`` and of the report.
-
-    Raises:
-        TypeError: If a required argument is missing, or if an argument is unknown.
-        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
-            that the published width needs is missing. The message names the argument.
     """
-    width = published_width("mle_ucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
-    return MaximumLikelihood(
-        domain,
-        models,
-        width,
-        pending=pending,
-        inflate=inflate,
-        minimum=minimum,
-        timeout=timeout,
-        seed=seed,
-        initial=initial,
-        num_initial=num_initial,
-        context_domain=context_domain,
-    )
+    published = published_width("mle_ucb", SelfNormalized, {**given, "width": width})
+    return MaximumLikelihood(domain, models, published, **options_of(given))
 
 
-@checked_names
+@algorithm
 def expected_ucb(
     domain: Domain,
     models: CandidateModels,
     *,
-    rkhs_bound: float | None = None,
-    noise_std: float | None = None,
-    delta: float = 0.1,
     width: Width | float | Sequence[Width | float] | None = None,
-    pending: Pending = "hallucinate",
-    inflate: bool = False,
-    minimum: float | None = None,
-    timeout: int | None = None,
-    seed: int = 0,
-    initial: tuple[Tensor, Tensor] | None = None,
-    num_initial: int = 0,
-    context_domain: Domain | int | ContextSpace | None = None,
+    **given: Unpack[OfCandidates],
 ) -> ExpectedBound:
     """ExpectedUCB: GP-UCB with the average of the upper confidence bounds of all models.
 
@@ -266,69 +155,22 @@ def expected_ucb(
         ([0.0], 1)
 
     Args:
-        domain: The domain to maximise over: a `Box`, its bounds, or a `FiniteSet`, with d
-            dimensions.
-        models: The candidate models. With contexts they are models of joint rows: the d columns of
-            the action, then those of the context.
-        rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f. Needed unless
-            ``width`` is given.
-        delta: The probability that a confidence bound fails, in (0, 1).
         width: A width, or a number, in place of the published width; or a sequence with one for
             each model. ``rkhs_bound``, ``noise_std`` and ``delta`` are then unused. None: the
             published width.
-        pending: How pending trials (asked, not told) count. "ignore": not at all. "hallucinate": in
-            the standard deviation and the width. "censor": in both, and in the mean as observations
-            of ``minimum``.
-        inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
-            the pending points given the told ones). This makes the confidence bound valid; it is
-            rarely used in practice.
-        minimum: A lower bound on the values of f, in units of f. Needed with ``pending="censor"``,
-            and only there.
-        timeout: m, in steps, with ``pending="censor"`` only: a trial that was asked at step s and
-            is not told before the ask of step s + m + 1 stays censored for ever. None: a result
-            counts however late it is told.
-        seed: The seed of the search and of the first points. On a finite set the first of several
-            equally good points is chosen.
-        initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
-            (or ``n x 1``). They count as steps. None: no observations.
-        num_initial: The number of Sobol points that are asked first. They count as steps.
-        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
-            then needs a context, and ``initial`` has joint rows (the action, then the context).
-            None: no contexts.
 
     Returns:
         An `ExpectedBound` to ask and to tell; see `BoundsStrategy` for the keys of ``trial.info``
         and of the report.
-
-    Raises:
-        TypeError: If a required argument is missing, or if an argument is unknown.
-        ValueError: If an argument has an impossible value, or if ``width`` is None and an argument
-            that the published width needs is missing. The message names the argument.
     """
-    width = published_width("expected_ucb", SelfNormalized, width, rkhs_bound, noise_std, delta)
-    return ExpectedBound(
-        domain,
-        models,
-        width,
-        pending=pending,
-        inflate=inflate,
-        minimum=minimum,
-        timeout=timeout,
-        seed=seed,
-        initial=initial,
-        num_initial=num_initial,
-        context_domain=context_domain,
-    )
+    published = published_width("expected_ucb", SelfNormalized, {**given, "width": width})
+    return ExpectedBound(domain, models, published, **options_of(given))
 
 
 def elimination_width(
     name: str,
     domain: Domain,
-    width: Width | float | Sequence[Width | float] | None,
-    rkhs_bound: float | None,
-    noise_std: float,
-    delta: float,
+    given: Mapping[str, Any],
     setting: Setting,
     a: float | None,
     b: float | None,
@@ -350,9 +192,9 @@ def elimination_width(
         raise ValueError(
             f'a and b must be None unless setting is "bayesian" on a box, got {a} and {b}'
         )
-    if setting == "bayesian" and width is None:
-        return _bayesian_width(name, domain, delta, a, b)
-    return published_width(name, SelfNormalized, width, rkhs_bound, noise_std, delta)
+    if setting == "bayesian" and given["width"] is None:
+        return _bayesian_width(name, domain, given["delta"], a, b)
+    return published_width(name, SelfNormalized, given)
 
 
 def _bayesian_width(

@@ -13,7 +13,6 @@ from botorch_ext.checks import whole_number
 from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.moves import swept
 from botorch_ext.hyperparameters.prior import Prior
-from botorch_ext.models.resampling import resampled
 from botorch_ext.ranks import highest_first
 from botorch_ext.state import Immutable
 
@@ -168,3 +167,23 @@ def telling(X: Tensor, y: Tensor, most: int = _MOST_ROWS) -> Tensor:
 
 def _halves(num_observations: int) -> int:
     return [halves for least, halves in _HALVES if num_observations >= least][-1]
+
+
+def resampled(log_weights: Tensor, num: int, generator: torch.Generator) -> Tensor:
+    """Resample by systematic resampling: a sample of weight w comes ``num`` w times, rounded up or
+    down.
+
+    Args:
+        log_weights: The logarithms of the weights, ``m``, up to a constant.
+        num: The number of samples to draw.
+        generator: The random generator, on the CPU.
+
+    Returns:
+        The positions of the samples, ``num``.
+    """
+    weights = log_weights.softmax(dim=0)
+    # A matrix product, since cumulative sums on CUDA are not deterministic.
+    ends = weights.new_ones(len(weights), len(weights)).tril() @ weights
+    first = host.rand((), generator=generator, dtype=torch.float64)
+    places = torch.arange(num, dtype=ends.dtype, device=ends.device).add(float(first)).div(num)
+    return (ends[:-1].unsqueeze(-1) < places).sum(dim=0)

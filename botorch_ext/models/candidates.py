@@ -277,14 +277,8 @@ class CandidateModels(ModelParts[KernelGP]):
         return cls._of(candidate_list(kernels, noise_variance, **kwargs))
 
     @classmethod
-    def from_posterior_samples(
-        cls,
-        model: GPyTorchModel,
-        num_models: int | None = None,
-        seed: int = 0,
-        conditioned: bool = True,
-    ) -> Self:
-        """Make one model for each hyperparameter sample of a BoTorch model.
+    def from_posterior_samples(cls, model: GPyTorchModel, num_models: int | None = None) -> Self:
+        """Make one model for each hyperparameter sample of a fully Bayesian BoTorch model.
 
         Each model has the kernel, noise variance and constant prior mean of its sample, in the
         units of the untransformed inputs and observations: `Normalize` and `InputStandardize`
@@ -292,31 +286,19 @@ class CandidateModels(ModelParts[KernelGP]):
         mean. The models have no data; pass the data of ``model`` to a strategy as its initial data.
 
         Args:
-            model: A fully Bayesian model fitted by MCMC, such as `SaasFullyBayesianSingleTaskGP`,
-                or a model with priors on its hyperparameters, such as `SingleTaskGP`. In the second
-                case samples are drawn from these priors, within their constraints, and resampled
-                by the marginal likelihood of the data of the model, whatever values it was fitted
-                to; some samples may come twice.
-            num_models: The number of samples. MCMC samples are thinned evenly, and None takes all
-                of them; None takes 16 samples from priors.
-            seed: The seed of the samples from priors.
-            conditioned: False skips the resampling. Use this if the models will be told the same
-                data again, so that the data do not count twice.
+            model: A fully Bayesian model fitted by MCMC, such as `SaasFullyBayesianSingleTaskGP`.
+            num_models: The number of samples, which are thinned evenly. None: all of them.
 
         Returns:
             The models, one for each sample.
 
-        Warns:
-            PriorDrawsWarning: If a model with priors has no data; or if so few samples fit its data
-                that the effective sample size is below a quarter of the number used.
-
         Raises:
-            ValueError: If the model is not fitted, has neither samples nor priors, has several
-                outputs, a mean that is not constant, noise that differs between points or other
-                transforms (or input transforms with kernels other than RBF and Matern), or has
-                fewer samples than ``num_models``.
+            ValueError: If the model is not fitted, has no samples, has several outputs, a mean that
+                is not constant, noise that differs between points or other transforms (or input
+                transforms with kernels other than RBF and Matern), or has fewer samples than
+                ``num_models``.
         """
-        draws = hyperparameter_draws(model, num_models, seed, conditioned)
+        draws = hyperparameter_draws(model, num_models)
         kernels, noise, constants = zip(*draws, strict=True)
         candidates = candidate_list(
             list(kernels),

@@ -1,6 +1,7 @@
 """Batches and pending points by their definition, in BoTorch's optimisers and with later data; what
 BoTorch's own tests ask of acquisition functions and models (``test/acquisition/harness``)."""
 
+import itertools
 from copy import deepcopy
 
 import numpy as np
@@ -30,7 +31,16 @@ from torch.testing import assert_close
 
 from botorch_ext import KernelGP
 from botorch_ext.acquisition import IntegratedLogEI
-from tests.acquisition.every_function import BOUNDS, CASES, batched, draw, kernel_gp, single_task_gp
+from tests.acquisition.every_function import (
+    BOUNDS,
+    CASES,
+    batched,
+    draw,
+    ensemble,
+    kernel_gp,
+    of_many_forms,
+    single_task_gp,
+)
 from tests.helpers import drawn, pairwise, tolerance
 
 TOL = tolerance(torch.float64)
@@ -78,8 +88,38 @@ def test_a_batch_is_the_sum_of_its_points_one_by_one(case, make, pending):
     assert (acqf.X_pending is None) == (told is None)
 
 
-def test_batches_are_refused_where_gradients_are_needed_before_raw_samples(case):
-    acqf = case(kernel_gp())
+FORMS = {"one": kernel_gp, "BoTorch's": single_task_gp, "ensemble": ensemble, "all": of_many_forms}
+OF_ONE = ("EnlargedUpperConfidenceBound", "LowerConfidenceBound", "MaxVariance")
+OF_SEVERAL = ("OptimisticModelUCB", "ExpectedUCB", "IntegratedLogEI")
+IN_TURN = [
+    *itertools.product((*OF_ONE, *OF_SEVERAL), ("one", "BoTorch's")),
+    *((name, "ensemble") for name in OF_SEVERAL),
+    *((name, "all") for name in OF_SEVERAL if name != "ExpectedUCB"),  # of equal models alone
+]
+
+
+@pytest.mark.parametrize(("name", "form"), IN_TURN)
+def test_gradients_of_batches_are_those_of_differences(name, form):
+    acqf, X = CASES[name](FORMS[form](), X_pending=draw(1, 7)[0]), draw(6, 3)[0].view(2, 3, 2)
+    expected = torch.stack([one_by_one(acqf, points, draw(1, 7)[0]) for points in X])
+    assert_close(acqf(X), expected, **TOL)
+    assert torch.autograd.gradcheck(acqf, (X.requires_grad_(),))
+
+
+def test_points_that_are_chosen_together_are_at_least_as_good_as_one_by_one():
+    acqf = CASES["EnlargedUpperConfidenceBound"](kernel_gp())
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        together, value = optimize_acqf(acqf, BOUNDS, q=3, num_restarts=4, raw_samples=64)
+        one_after_another, _ = optimize_acqf(
+            acqf, BOUNDS, q=3, num_restarts=4, raw_samples=64, sequential=True
+        )
+    assert_close(value, one_by_one(acqf, together), **TOL)
+    assert value > one_by_one(acqf, one_after_another) - 1e-6
+
+
+def test_batches_are_refused_where_gradients_cannot_be_had_before_raw_samples():
+    acqf = CASES["StableUCB"](kernel_gp())
     with pytest.raises(ValueError, match=r"\bX\b.*sequential=True"):
         acqf(draw(3, 3)[0].requires_grad_())
     counted = []
@@ -170,7 +210,7 @@ CHANGES = [
 
 @pytest.mark.filterwarnings("ignore:Data .* is not:botorch.exceptions.warnings.InputDataWarning")
 @pairwise(name=CASES, model=CHANGES, pending=[0, 2])
-def test_later_data_count_with_pending_points(name, model, pending):
+def test_later_data_count_once_pending_points_are_set_again(name, model, pending):
     case, (make, change) = CASES[name], model
     options = {"X_pending": draw(pending, 7)[0]} if pending else {}
     if "misspecification" in case.options:
@@ -178,17 +218,14 @@ def test_later_data_count_with_pending_points(name, model, pending):
     if case.cls is IntegratedLogEI:
         options |= {"best_f": None, "X_baseline": draw(4, 0)[0]}
     model, X = make(), draw(4, 3)[0][:, None]
-    acqf, other = case(model, **options), case(model, **options)
+    acqf = case(model, **options)
     before = acqf(X)
     change(model)
+    acqf.set_X_pending(acqf.X_pending)
     after = acqf(X)
     assert_close(after, case(model, **options)(X), **TOL)
     if change is not replaced or name != "MaxVariance":
         assert (after - before).abs().max() > 1e-3
-    if pending:  # the setter takes them, too
-        other.set_X_pending(draw(1, 8)[0])
-        options["X_pending"] = draw(1, 8)[0]
-    assert_close(other(X), case(model, **options)(X), **TOL)
 
 
 def test_arrays_and_lists(case):

@@ -149,10 +149,22 @@ def test_models_that_append_features_take_no_pending_points(name, chained):
         assert_close(values, PosteriorStandardDeviation(model)(Z[:, None]))
     if name in ("OptimisticModelUCB", "ExpectedUCB"):
         assert_close(values, UpperConfidenceBound(model, 4.0)(Z[:, None]))
-    for act in (acqf.set_X_pending, acqf):
+    for act in (acqf.set_X_pending, acqf) if name == "StableUCB" else (acqf.set_X_pending,):
         with pytest.raises(ValueError, match="X_pending must be None for a model that appends"):
             act(Z)
     assert_close(acqf(Z[:, None]), values)
+
+
+def test_batches_of_models_that_append_features_have_their_joint_value():
+    model = appending_gp()
+    with torch.no_grad():
+        posterior, noisy = (
+            model.posterior(Z[:2], observation_noise=is_noisy) for is_noisy in (False, True)
+        )
+    (a, c), (_, b) = posterior.distribution.covariance_matrix.tolist()
+    noise = (noisy.variance - posterior.variance)[0].item()
+    expected = math.sqrt(a) + math.sqrt(b - c**2 / (a + noise))
+    assert MaxVariance(model)(Z[:2]).item() == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_kernel_gp_that_appends_features_takes_pending_points():

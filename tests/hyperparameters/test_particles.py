@@ -9,9 +9,8 @@ from torch.testing import assert_close
 
 from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.moves import swept
-from botorch_ext.hyperparameters.particles import Particles, telling
+from botorch_ext.hyperparameters.particles import Particles, resampled, telling
 from botorch_ext.hyperparameters.prior import Prior
-from botorch_ext.models.resampling import resampled
 from tests.helpers import drawn
 
 PRIOR = Prior(lengthscales=(0.05, 20.0))

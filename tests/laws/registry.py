@@ -223,7 +223,6 @@ METHODS: dict[str, Make] = {
     "credible_ucb, nugget": _made("credible_ucb", _of(_twins)),
     "credible_ucb, particles": _made("credible_ucb", _particles, {}),
     "credible_ucb": _made("credible_ucb", SEVERAL),
-    "bpe_delay, arrival": _made("bpe_delay", numbers=IN_ROUNDS, closing="arrival", kappa=1.5),
     "thompson_sampling": _made("thompson_sampling", numbers={}),
     "thompson_sampling, models": _made("thompson_sampling", _thompson(_several), {}),
     "thompson_sampling, fitted": _made(
@@ -241,7 +240,6 @@ QUICK = (
     "phased_uncertainty_sampling",
     "bpe",
     "bpe_delay",
-    "bpe_delay, arrival",
     "breadthwise_exploration",
     "breadthwise_exploration, smooth",
     "random",
@@ -298,7 +296,6 @@ ENTRIES = [
     *_in("credible_ucb, particles", "none", "set, changing", "line, tasks, changing"),
     *_in("credible_ucb", "ignore", "set, contexts"),
     *_in("credible_ucb", "timeout", "numbers, started"),
-    *_in("bpe_delay, arrival", "none", "set", "line"),
     *_in("thompson_sampling", "ignore", "set, tasks, started", "codes, contexts"),
     *_in("thompson_sampling, models", "ignore", "set, contexts", "line"),
     *_in("thompson_sampling, fitted", "ignore", "set, contexts"),

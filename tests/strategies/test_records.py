@@ -24,11 +24,6 @@ MODELS = CandidateModels([rbf(0.4), rbf(0.8)], 0.01)
 FIRST = {"num_initial": 3}
 
 
-def by_arrival():
-    options = {"delay": "unknown", "closing": "arrival", "width": 1.0}
-    return sessions.phased("bpe_delay", finite(), 60, **options)
-
-
 def certified(domain):
     return sessions.certified(domain, 44, width=1.0, buy="always")
 
@@ -46,8 +41,6 @@ SCENES = {
     "insured": (lambda: algorithms.insured_ucb(LINE, rbf(0.9), **NUMBERS), "watched"),
     "round": (lambda: sessions.phased("bpe", finite(), 34), "opening.argmax"),
     "round in a box": (lambda: sessions.phased("bpe", box(), 34), "opening.argmax"),
-    "arrival": (by_arrival, "opening"),
-    "late": (by_arrival, "more"),
     "cells": (
         lambda: algorithms.breadthwise_exploration(LINE, matern(0.9), **NUMBERS, horizon=60),
         "opening.kept",
@@ -137,8 +130,6 @@ def changed(info, path, value):
         ("round", "plan", "opening.plan", lambda plan: [2**70 for _ in plan]),
         ("round", "std", "opening.std", lambda std: [-s for s in std]),
         ("round", "volume", "opening.volume", "all"),
-        ("arrival", "promise", "opening.promise", NAN),
-        ("late", "std", "more.plan", []),
         ("cells", "level", "level", 7),
         ("cells", "info", "opening", GONE),
         ("cells", "info", "cell", GONE),

@@ -17,7 +17,7 @@ from gpytorch.kernels import PeriodicKernel, RBFKernel
 
 import botorch_ext as bx
 from botorch_ext import algorithms
-from botorch_ext.algorithms.argument_checks import checked_names
+from botorch_ext.algorithms.argument_checks import algorithm
 from botorch_ext.exceptions import (
     AnotherStrategyError,
     BrokenStudyError,
@@ -243,14 +243,21 @@ def old_ucb(domain, kernel, *, noise_variance, width):
 
 
 def new_ucb(domain, kernel, *, noise_variance, width, factor=1.0):
-    """Its strategy is made otherwise, too."""
+    """A function whose strategy is made otherwise, too.
+
+    Args:
+        factor: What the width is multiplied by.
+
+    Returns:
+        GP-UCB.
+    """
     scaled = bx.widths.Scaled(width, factor)
     return algorithms.gp_ucb(domain, kernel, noise_variance=noise_variance, width=scaled)
 
 
 def called(function):
     function.__name__ = "level_ucb"
-    return functools.partial(checked_names(function), BOX, kernel(), **LAMBDA, width=2.0)
+    return functools.partial(algorithm(function), BOX, kernel(), **LAMBDA, width=2.0)
 
 
 # A function stands in no description of format 1, only the strategy that it made.
@@ -291,9 +298,17 @@ def test_a_default_may_change_and_what_was_given_stays_what_it_is(of):
                 super().__init__(domain)
 
         def search(domain, *, factor=default):
+            """A search.
+
+            Args:
+                factor: A number.
+
+            Returns:
+                The search.
+            """
             return Search(domain, factor=factor)
 
-        return functools.partial(Search if of == "class" else checked_names(search), BOX)
+        return functools.partial(Search if of == "class" else algorithm(search), BOX)
 
     before, after = version(1.0), version(2.0)
     for options in ({}, {"factor": 2.0}, {"factor": 1.0}):

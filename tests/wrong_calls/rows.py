@@ -289,7 +289,7 @@ def methods(names: Iterable[str], own: str, valid: Callable[[Scene, str], Argume
 
 ALGORITHMS = methods(
     [f"algorithms.{name}" for name in bx.algorithms.__all__],
-    "buy=word c=least-zero closing=word combination=word free=word setting=word",
+    "buy=word c=least-zero combination=word free=word setting=word",
     lambda s, name: s.arguments(name.removeprefix("algorithms.")),
 )
 TWO = {"rkhs_bound": 1.5, "noise_std": 0.1}
@@ -329,8 +329,7 @@ OF_STRATEGIES: dict[str, Callable[[Scene], Arguments]] = {
 STRATEGIES = [
     *methods(
         [f"strategies.{name}" for name in OF_STRATEGIES],
-        "bounds=object c=least-zero closing=word kappa=positive models=model "
-        "num_initial=first-points rounds=object",
+        "bounds=object c=least-zero models=model num_initial=first-points rounds=object",
         lambda s, name: OF_STRATEGIES[name.removeprefix("strategies.")](s),
     ),
     row("strategies.CredibleParticles", "width=least-zero num_initial=first-points"),

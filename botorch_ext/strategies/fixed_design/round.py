@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from botorch_ext.regions.region import Region
@@ -45,9 +43,6 @@ class Round:
         choice: The plan of the round.
         points: The planned points, ``t_r x d``.
         closing: The end of the round; None while it is open.
-        promise: The largest standard deviation that the plan leaves, if the round closes by
-            arrival; else None.
-        length: The number of points of the plan, without those that were added later.
     """
 
     number: int
@@ -56,41 +51,19 @@ class Round:
     choice: Choice
     points: Tensor
     closing: Closing | None = None
-    promise: float | None = None
-    length: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.length = len(self.points)
 
     @property
     def ids(self) -> range:
         """The ids of its trials, with those that are not asked yet."""
         return range(self.first, self.first + len(self.points))
 
-    @property
-    def plays_mean(self) -> bool:
-        """Whether this is the last round of a strategy whose rounds close by arrival, which plans
-        nothing: its points are those it has asked."""
-        return not self.length
-
     def num_asked(self, history: History) -> int:
         """The number of its points that were asked."""
         return min(len(history.trials) - self.first, len(self.points))
 
-    def with_point(self, x: Tensor) -> Round:
-        """The round with one more point, ``d``, that was asked without a plan."""
-        new = copy(self)
-        new.points = torch.cat([self.points, x.unsqueeze(0)])
-        return new
-
-    def ended(self, closing: Closing | None, stop: int) -> Round:
-        """The round after it is closed, without the points from the trial ``stop`` on, which were
-        planned and never asked."""
-        new, asked = copy(self), stop - self.first
-        plan, std = self.choice.plan[:asked], self.choice.std[:asked]
-        new.choice = replace(self.choice, plan=plan, std=std)
-        new.points, new.closing = self.points[:asked], closing
-        return new
+    def ended(self, closing: Closing | None) -> Round:
+        """The round after it is closed."""
+        return replace(self, closing=closing)
 
     def told_too_late(self, history: History) -> list[int]:
         """The ids of the trials that were told after the round had closed."""

@@ -78,10 +78,6 @@ class Survivors(Protocol):
         """Plans a round among survivors."""
         ...
 
-    def nothing(self, survivors: Any, seed: int) -> Choice:
-        """A plan without points."""
-        ...
-
     def points(self, choice: Choice) -> Tensor:
         """The planned points, ``t_r x d``."""
         ...
@@ -112,9 +108,6 @@ class SetSurvivors(Immutable):
         batch = plan(FiniteSet(self.candidates[survivors]), model, length, seed=seed)
         rows = survivors[batch.indices].tolist()
         return Choice(rows, batch.std.tolist(), len(survivors) / len(self.candidates), 0.0)
-
-    def nothing(self, survivors: Tensor, seed: int) -> Choice:
-        return Choice([], [], len(survivors) / len(self.candidates), 0.0)
 
     def points(self, choice: Choice) -> Tensor:
         return self.candidates[choice.plan]
@@ -159,10 +152,6 @@ class BoxSurvivors(Immutable):
         batch = plan_in_region(survivors, model, length, population.points)
         X, std = batch.X.tolist(), batch.std.tolist()
         return Choice(X, std, population.volume, population.volume_error)
-
-    def nothing(self, survivors: Region, seed: int) -> Choice:
-        population = self._population(survivors, seed)
-        return Choice([], [], population.volume, population.volume_error)
 
     def points(self, choice: Choice) -> Tensor:
         return self.whole.like.new_tensor(choice.plan).reshape(-1, self.whole.dim)

@@ -1,17 +1,15 @@
 """Phased methods against their pseudo-code, written out in plain loops and dense algebra."""
 
 import math
-from collections import Counter
 
 import pytest
 import torch
 from torch.testing import assert_close
 
-from botorch_ext import KernelGP, PhasedElimination, algorithms, delays, rounds, run, simulate
+from botorch_ext import delays, rounds, run, simulate
 from botorch_ext.exceptions import HorizonReached, HorizonWarning
-from botorch_ext.strategies import Abandoned, Asked, Told
+from botorch_ext.strategies import Asked, Told
 from tests.helpers import matern
-from tests.oracles.models import Candidate
 from tests.oracles.posterior import dense_information_gain, dense_posterior, self_normalized_width
 from tests.strategies.fixed_design import sessions
 from tests.strategies.fixed_design.sessions import DELTA, LAMBDA, METHODS, SIGMA, B, points, rkhs
@@ -52,17 +50,17 @@ def published_width(method, num_rounds, num_points, gain):
     return B + SIGMA / math.sqrt(LAMBDA) * math.sqrt(2 * math.log(1 / share))
 
 
-def follow(strategy, k, q, width, kappa=None, grid=None):
-    """Replays the decisions; returns how many points each round has, and counts what was in it.
+def follow(strategy, k, q, width, grid=None):
+    """Replays the decisions; returns how many points each round has to choose from.
 
     ``q`` has the lengths of the rounds, and ``width`` gives width and offset by the information
-    gain and the number of the observations that are in. With ``kappa`` rounds close by arrival. On
-    a box a ``grid`` stands for the points of the set.
+    gain and the number of the observations that are in. On a box a ``grid``
+    stands for the points of the set.
     """
     on_set = grid is None
     Z = strategy.domain.points if on_set else grid
-    alive, r, first, plays_mean = torch.ones(len(Z), dtype=torch.bool), 0, 0, False
-    y, constraints, promise, seen, counts = {}, [], math.nan, Counter(), [len(alive)]
+    alive, r, first = torch.ones(len(Z), dtype=torch.bool), 0, 0
+    y, constraints, counts = {}, [], [len(alive)]
 
     def moments(ids, at):
         """Means given the told values, and standard deviations given all trials."""
@@ -81,81 +79,58 @@ def follow(strategy, k, q, width, kappa=None, grid=None):
         return torch.stack(rows).amin(dim=0)
 
     for event in strategy.events:
-        match event:
-            case Told(id, value):
-                y[id] = value
-            case Abandoned():
-                seen["abandoned"] += 1
+        if isinstance(event, Told):
+            y[event.id] = event.value
         if not isinstance(event, Asked):
             continue
         id, x, info = event.trial.id, event.trial.x, event.trial.info
-        opens = id == 0
-        if id - first >= q[r] and not plays_mean:
+        opens = id == 0 or id - first == q[r]
+        if id and opens:
             arrived = [i for i in range(first, id) if i in y]
-            largest = float(moments(arrived, Z)[1][alive].max())
-            opens = kappa is None or largest <= kappa * promise + 1e-9
-            if not on_set and kappa is not None:  # the grid does not know the largest deviation
-                opens = "opening" in info
-            if opens:
-                round, survivors = strategy.rounds[r], strategy.rounds[r + 1].survivors
-                closing = round.closing
-                assert round.ids == range(first, id)
-                assert sorted(closing.arrived) == arrived
-                if arrived:
-                    gain = dense_information_gain(k, points(strategy, arrived), LAMBDA)
-                    w, offset = width(gain, len(arrived))
-                    assert (closing.width, closing.offset) == pytest.approx((w, offset), rel=1e-9)
-                    # The threshold is the highest lower bound of what is left.
-                    top = Z.new_tensor([closing.argmax])
-                    assert slacks(top) >= -1e-8
-                    mean, std = moments(arrived, torch.cat([top, Z[alive]]))
-                    lower = mean - w * std - offset
-                    close, above = (1e-9, 1e-9) if on_set else (1e-8, 1e-7)
-                    assert lower[0].item() == pytest.approx(closing.threshold, abs=close)
-                    assert lower.max() <= closing.threshold + above
-                    constraints.append((arrived, w, offset, closing.threshold))
-                after, margin = alive.clone(), slacks(Z)
-                if on_set:
-                    after = torch.zeros_like(alive)
-                    after[survivors] = True
-                    # Points within rounding of the threshold may be kept or not.
-                    clear = margin.abs() > 1e-8
-                    assert torch.equal((alive & (margin >= 0))[clear], after[clear])
-                    assert not bool((after & ~alive).any())
-                elif constraints:
-                    assert_close(survivors.margin(Z), margin, rtol=0, atol=1e-7)
-                    after = margin >= 0
-                seen["closed"] += 1
-                seen["waited"] += id - first - q[r]
-                seen["closed without all"] += len(arrived) < id - first
-                alive, r, first = after, r + 1, id
-                counts.append(int(alive.sum()))
-                plays_mean = kappa is not None and strategy.horizon - id <= q[r]
+            round, survivors = strategy.rounds[r], strategy.rounds[r + 1].survivors
+            closing = round.closing
+            assert round.ids == range(first, id)
+            assert sorted(closing.arrived) == arrived
+            if arrived:
+                gain = dense_information_gain(k, points(strategy, arrived), LAMBDA)
+                w, offset = width(gain, len(arrived))
+                assert (closing.width, closing.offset) == pytest.approx((w, offset), rel=1e-9)
+                # The threshold is the highest lower bound of what is left.
+                top = Z.new_tensor([closing.argmax])
+                assert slacks(top) >= -1e-8
+                mean, std = moments(arrived, torch.cat([top, Z[alive]]))
+                lower = mean - w * std - offset
+                close, above = (1e-9, 1e-9) if on_set else (1e-8, 1e-7)
+                assert lower[0].item() == pytest.approx(closing.threshold, abs=close)
+                assert lower.max() <= closing.threshold + above
+                constraints.append((arrived, w, offset, closing.threshold))
+            after, margin = alive.clone(), slacks(Z)
+            if on_set:
+                after = torch.zeros_like(alive)
+                after[survivors] = True
+                # Points within rounding of the threshold may be kept or not.
+                clear = margin.abs() > 1e-8
+                assert torch.equal((alive & (margin >= 0))[clear], after[clear])
+                assert not bool((after & ~alive).any())
+            elif constraints:
+                assert_close(survivors.margin(Z), margin, rtol=0, atol=1e-7)
+                after = margin >= 0
+            alive, r, first = after, r + 1, id
+            counts.append(int(alive.sum()))
         assert opens == ("opening" in info)
         if opens:
             record, left = info["opening"], strategy.horizon - id
             error = 1e-9 if on_set else 5 * strategy.rounds[r].choice.volume_error + 0.06
             assert record["volume"] == pytest.approx(float(alive.double().mean()), abs=error)
-            assert len(record["plan"]) == (0 if plays_mean else min(q[r], left))
-            if kappa is not None and not plays_mean:
-                promise = record["promise"]
-                if on_set:
-                    planned = Candidate.at(Z, k, LAMBDA).std(record["plan"])
-                    assert promise == pytest.approx(float(planned[alive].max()), abs=1e-8)
+            assert len(record["plan"]) == min(q[r], left)
         assert info["round"] == r + 1
         # Tolerances: rounding of dense algebra, condition number 1e4.
         assert slacks(x[None]) >= -1e-8
-        at, short = torch.cat([x[None], Z[alive]]), 1e-7 if on_set else 1e-6
-        if plays_mean:
-            seen["mean"] += 1
-            score, _ = moments(list(y), at)
-        else:
-            _, score = moments(list(range(first, id)), at)
-            assert info["std"] == pytest.approx(score[0].item(), abs=1e-7)
-            short = short if on_set else 0.05  # the best of a few climbers
-        assert score[0] >= score.max() - short
+        _, std = moments(list(range(first, id)), torch.cat([x[None], Z[alive]]))
+        assert info["std"] == pytest.approx(std[0].item(), abs=1e-7)
+        assert std[0] >= std.max() - (1e-7 if on_set else 0.05)  # the best of a few climbers
     assert len(strategy.rounds) == len(counts)
-    return counts, seen
+    return counts
 
 
 @pytest.mark.parametrize("delay", DELAYS)
@@ -174,7 +149,7 @@ def test_every_pick_is_a_maximiser_among_the_survivors(method, delay):
     def width(gain, n):
         return (SIXTH if constant else published_width(method, len(q), 54, gain)), 0.0
 
-    counts, _ = follow(strategy, k, q, width)
+    counts = follow(strategy, k, q, width)
     assert counts[0] == 54 > counts[-1]
     report, late = strategy.report()["rounds"], []
     for own, round, length, count in zip(report, strategy.rounds, q, counts, strict=True):
@@ -279,19 +254,6 @@ def test_a_prior_mean_moves_everything_with_it():
     assert two == pytest.approx([t + 7 for t in one], abs=1e-9)
 
 
-def test_rounds_are_closed_in_one_way():
-    prior, schedule = KernelGP(kernel(), LAMBDA), rounds.SquareRoot(30)
-    late = rounds.DelayAware(schedule, 3)
-    assert PhasedElimination(finite(), prior, 1.0, late).horizon == 30
-    for lengths_, waits in ((schedule, True), (late, False)):
-        with pytest.raises(ValueError, match=r"^closing must"):
-            PhasedElimination(finite(), prior, 1.0, lengths_, waits=waits, closing="arrival")
-    given = {"noise_variance": LAMBDA, "width": 1.0, "horizon": 30}
-    for more in ({}, {"closing": "arrival", "delay": 3}):
-        with pytest.raises(ValueError, match="delay must"):
-            algorithms.bpe_delay(finite(), kernel(), **given, **more)
-
-
 def net_width(num_rounds, q):
     """For the RBF kernel: C_k = 1 and xi = 1 in lengthscales."""
     sides = (3.0 / 0.9, 1.5 / 0.5)
@@ -319,50 +281,6 @@ def test_on_a_box_every_point_lies_in_the_region_of_its_round(method, constant, 
             return published_width(method, len(q), 1, gain), 0.0
         return net_width(len(q), n), 1 / math.sqrt(n)
 
-    counts, _ = follow(strategy, kernel(), q, width, grid=box().sample(900, seed=3))
-    assert len(counts) == len(q)
+    counts = follow(strategy, kernel(), q, width, grid=box().sample(900, seed=3))
     assert all(bool(own.survivors.contains(problem.optimizer).all()) for own in strategy.rounds)
     assert not constant or counts[-1] < 0.6 * 900
-
-
-ARRIVALS = {
-    "at once": ({"width": SIXTH}, delays.Fixed(0)),
-    "a last round that fits": ({"width": SIXTH, "horizon": 11}, delays.Fixed(0)),  # 4 + 7
-    "later": ({"width": 1.0}, delays.Fixed(20)),
-    "heavy": ({"width": 1.0, "kappa": math.sqrt(2)}, delays.LogNormal(2.0, 1.5)),
-    "published": ({}, delays.Poisson(5.0)),
-    "in any order": ({"width": 1.0, "kappa": 1.1}, None),
-}
-
-
-def by_arrival(domain, horizon, **options):
-    return make("bpe_delay", domain, horizon, delay="unknown", closing="arrival", **options)
-
-
-def test_rounds_that_close_by_arrival():
-    seen = Counter()
-    for options, delay in ARRIVALS.values():
-        problem, options = rkhs(finite()), {"horizon": 130, **options}
-        strategy, horizon = by_arrival(problem.domain, **options), options["horizon"]
-        q = lengths("bpe", 0, horizon)
-        if delay is None:
-            sessions.play(strategy, problem, seed=11)
-        else:
-            simulate(strategy, problem, horizon, delay=delay, seed=4)
-        width = options.get("width", published_width("bpe", len(q), 54, 0.0))
-        kappa = options.get("kappa", 1.0)
-        seen += follow(strategy, kernel(), q, lambda *_, w=width: (w, 0.0), kappa)[1]
-        own = strategy.report()["rounds"]
-        for name in ("length", "asked"):
-            assert sum(each[name] for each in own) == horizon
-    for what in ("closed", "waited", "closed without all", "mean", "abandoned"):
-        assert seen[what] > 0, what
-
-
-@pytest.mark.slow
-def test_on_a_box_the_last_round_plays_the_highest_mean():
-    problem, grid = rkhs(box(), seed=1), box().sample(500, seed=3)
-    strategy = by_arrival(problem.domain, 60, width=1.0)
-    simulate(strategy, problem, 60, delay=delays.Poisson(3.0), seed=4)
-    _, seen = follow(strategy, kernel(), lengths("bpe", 0, 60), lambda *_: (1.0, 0.0), 1.0, grid)
-    assert seen["mean"] == len(strategy.rounds[-1].points) > 5
