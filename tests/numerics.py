@@ -13,8 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: What a processor of a kind is told by its flag, ATEN_CPU_CAPABILITY, MKL_CBWR (which MKL obeys on
-#: processors of all makes, unlike MKL_ENABLE_INSTRUCTIONS) and OPENBLAS_CORETYPE.
+#: For each kind of processor: the flag it must have, and the values of ATEN_CPU_CAPABILITY,
+#: MKL_CBWR (which MKL obeys on all processors, unlike MKL_ENABLE_INSTRUCTIONS) and
+#: OPENBLAS_CORETYPE.
 PROCESSORS = {
     "plain": ("sse4_2", "default", "COMPATIBLE", "Nehalem"),
     "avx2": ("avx2", "avx2", "AVX2", "Haswell"),

@@ -486,7 +486,7 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         mean at all of them.
 
         Args:
-            like: Points, ``n x d``; of no points the dimension is checked.
+            like: Points, ``n x d``. If there are none, two points at the origin are tried.
 
         Raises:
             ValueError: If the model is batched, has another dtype, device or dimension, or its

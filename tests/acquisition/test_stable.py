@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from botorch.acquisition.objective import ScalarizedPosteriorTransform
 from botorch.optim import optimize_acqf
 from torch.testing import assert_close
 
@@ -94,8 +95,11 @@ def test_gradients_are_those_of_the_values(models, norm, radius):
     assert_close(gradient.squeeze(1)[smooth], numeric[smooth], rtol=1e-5, atol=1e-5)
 
 
-def test_models_without_data_do_without_closed_forms():
+def test_a_transform_and_models_without_data_do_without_closed_forms():
     X, empty = draw(5, 1)[0][:, None], KernelGP(rbf(0.5), NOISE)
+    turn = ScalarizedPosteriorTransform(torch.tensor([-1.0], dtype=torch.float64))
+    turned = stable(kernel_gp(), posterior_transform=turn)(X)
+    assert_close(turned, stable(kernel_gp(), maximize=False)(X), rtol=1e-5, atol=1e-5)
     assert_close(stable([kernel_gp(), empty])(X), stable(kernel_gp())(X).clamp_min(1.7))
 
 

@@ -23,6 +23,7 @@ from botorch_ext.delays import (
     as_allowance,
     as_delay,
 )
+from botorch_ext.delays.allowances import kaplan_meier
 from botorch_ext.rounds import DelayAware, Doubling, SquareRoot
 
 NUM = 20_000
@@ -182,6 +183,14 @@ def observed_by_hand(delays: list[int], ages: list[int], length: int, chance: fl
 
 
 delays_seen = st.lists(st.integers(0, 25), min_size=1, max_size=60)
+
+
+@given(told=delays_seen, ages=st.lists(st.integers(0, 30), max_size=30))
+def test_kaplan_meier_is_its_product(told, ages):
+    times, survival = kaplan_meier(SeenDelays(told, ages))
+    curve = by_hand(told, ages)
+    assert times.tolist() == list(curve)
+    assert survival == pytest.approx(list(curve.values()), rel=1e-12)
 
 
 @given(

@@ -107,6 +107,15 @@ def test_of_equal_points_the_first_is_taken():
     assert GREEDY_SHARE * gamma < greedy < 0.98 * gamma
 
 
+def test_the_curve_is_on_the_device_of_the_domain(device):
+    points, kernel = BOX.sample(20, seed=1), rbf(0.5)
+    expected = greedy_information_gain(kernel, FiniteSet(points), 12, 0.1)
+    domain = FiniteSet(points, device=device)
+    found = greedy_information_gain(kernel.to(device), domain, 12, 0.1)
+    assert found.device == domain.device
+    assert_close(found.cpu(), expected, **TOL)
+
+
 def test_greedy_on_a_box_is_no_worse_than_on_a_dense_set():
     for kernel in (rbf(0.5), matern(1.2, nu=1.5)):
         curve = greedy_information_gain(kernel, BOX, 25, 0.05, seed=1)

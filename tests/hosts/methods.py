@@ -32,7 +32,9 @@ def recipe(name: str, num_points: int | None = None, **more: Any) -> Recipe:
     """An algorithm without its domain; contexts are given by the host."""
     known = scene().arguments(name)
     given = {
-        key: SHARED.get(key, known[key]) for key in known.keys() - {"domain", "context_domain"}
+        key: SHARED.get(key, value)
+        for key, value in known.items()
+        if key not in ("domain", "context_domain")
     }
     arguments = given | OWN.get(name, {}) | more
     return Recipe(name, arguments, num_points=num_points, takes_contexts=name == "cgp_ucb")

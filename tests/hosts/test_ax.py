@@ -544,6 +544,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def test_each_acquisition_function_asks_in_ax_also_when_loaded(tmp_path, name):
     ours, strategy = client(), through_json(with_acquisition(name, **OPTIONS[name]))
     given = strategy._nodes[0].generator_specs[0].generator_kwargs
+    assert given["botorch_acqf_class"] is getattr(acquisition, name)
     assert given["botorch_acqf_options"] == OPTIONS[name]
     if name == "ExpectedUCB":  # which needs several models
         return

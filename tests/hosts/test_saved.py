@@ -40,7 +40,7 @@ def of_numbers(kernel, seed=0):
     return kernel.requires_grad_(False)
 
 
-#: Those that version 0.2.0 saved, among them priors, constraints and batches; and two made here.
+#: Kernels that version 0.2.0 saved, with priors, constraints and batches, and two made here.
 SAVED = ("sum", "product", "BoTorch", "batch", "categories", "rational", "pieces", "cosine")
 SAVED += ("groups", "nugget", "prior of tasks", "tasks")
 KERNELS = {

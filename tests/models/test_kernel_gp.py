@@ -276,6 +276,11 @@ def test_a_conditioned_model_takes_over_what_pends(name):
         assert_close(told.mean_and_std(CANDIDATES)[0].reshape(expected.shape), expected, **TOL)
         for each in (told, session):
             each.set_targets([0], torch.ones(1, dtype=torch.float64))
+    # On candidates what pends still pends, and is told there.
+    session.models, session.finite = session.models.on(CANDIDATES), True
+    session.check()
+    session.set_targets([1], Y[:1])
+    session.check()
 
 
 @pytest.mark.parametrize("outputscale", [1e-12, 1.0, 1e12])

@@ -313,6 +313,24 @@ def test_data_of_another_dtype_are_refused_with_the_cure():
         single.add(X, X[:, 0])
 
 
+@pytest.mark.parametrize("finite", [False, True])
+def test_a_set_in_float32_has_the_numbers_of_float64(finite):
+    single, double = (made(SPECS["mixed"], dtype=t) for t in (torch.float32, torch.float64))
+    for models in (single, double):
+        X, Y = draw(8, 1).to(models.dtype), values(8, 1).to(models.dtype)
+        models.add(X[:6], Y[:6])
+        models.add(X[6:], None)
+    Z = CANDIDATES[:5]
+    found = single.on(Z.float()) if finite else single
+    for own, expected in zip(
+        (found.mean, found.std) if finite else found.mean_and_std(Z.float()),
+        double.mean_and_std(Z),
+        strict=True,
+    ):
+        assert own.dtype == torch.float32
+        assert_close(own.double(), expected, **tolerance(torch.float32))
+
+
 def test_a_model_that_does_not_take_the_points_is_named():
     three, X = rbf(0.5, 1.0, 2.0), draw(3, 0)
     models = CandidateModels([rbf(0.5), three], 0.1, names=["two", "three"])

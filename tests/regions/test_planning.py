@@ -262,6 +262,8 @@ def test_the_highest_of_many_peaks_is_found():
     # the last point is .9987 of the largest standard deviation.
     batch = plan(cut_disc(), KernelGP(kernel(), NOISE), 20, seed=4)
     assert bool(cut_disc().contains(batch.X).all())
+    assert torch.equal(plan(cut_disc(), KernelGP(kernel(), NOISE), 2, seed=4).X, batch.X[:2])
+    assert not torch.equal(plan(cut_disc(), KernelGP(kernel(), NOISE), 2, seed=5).X, batch.X[:2])
     screen = points_of_the_cut_disc()
     for place in (1, 4, 9, 19):
         largest = max(dense_std(kernel(), batch.X[:place], Z).max() for Z in screen.split(1000))

@@ -6,10 +6,12 @@ import torch
 from gpytorch.kernels import RBFKernel
 from torch.testing import assert_close
 
+from benchmarks.common.pretend_cuda import PretendCUDA, no_stops
 from botorch_ext import Box, KernelGP
 from botorch_ext.algorithms import bpe_delay
 from botorch_ext.exceptions import JitterWarning
 from botorch_ext.regions.constraints import Constraint
+from botorch_ext.regions.population import towards
 from botorch_ext.regions.region import Region
 from botorch_ext.search.box import ConfidenceBound
 from botorch_ext.search.objectives import FunctionObjective
@@ -294,3 +296,19 @@ def test_many_members_leave_room_for_points_on_the_boundary():
         assert count == 2 or int(repeated.sum()) >= 128
         moved = points[256:]
         assert (region.margin(moved) < 0.03).double().mean() > 0.3  # 14 % of the area is there
+
+
+def test_points_move_towards_their_targets_without_waiting_for_a_gpu():
+    X, targets = BOX.sample(400, seed=1), BOX.sample(400, seed=2)
+    region, _ = two_rounds()
+    X = X[region.meets(X)]
+    targets = targets[: len(X)]
+    reached = towards(region, X, targets)
+    assert bool((reached != X).any()) and bool((reached != targets).any())
+    with PretendCUDA():
+        there, _ = two_rounds("cuda")
+        there.meets(there.like)  # computes once what the region keeps
+        X, targets = X.to("cuda"), targets.to("cuda")
+        with no_stops("a line"):
+            ends = towards(there, X, targets)
+        assert_close(ends.cpu(), reached, **tolerance(reached.dtype))

@@ -100,6 +100,7 @@ def test_a_start_at_a_maximum_ends_there_and_is_not_evaluated_again(dtype):
     # The maximum: on a face in the first coordinate, inside in the second.
     U = torch.tensor([[0.75, 0.25]] * 4 + [[0.1, 0.9]], dtype=dtype)
     X, values = batched_lbfgsb(bowl, U, 1e-9)
+    assert X.dtype == values.dtype == dtype
     assert sizes[0] == 5 and len(sizes) > 1 and {*sizes[1:]} == {1}
     assert torch.equal(X[:4], U[:4])
     assert_close(values, bowl(X)[0], rtol=0, atol=0)

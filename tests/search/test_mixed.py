@@ -12,7 +12,12 @@ import botorch_ext as bx
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box import ConfidenceBound, maximize_bound, maximize_on_box
 from botorch_ext.search.mixed import MixedSearch
-from botorch_ext.search.models import UpperBounds, best_in_box, maximize_over_models
+from botorch_ext.search.models import (
+    HighestBound,
+    UpperBounds,
+    best_in_box,
+    maximize_over_models,
+)
 from botorch_ext.search.objectives import FunctionObjective, evaluate
 from botorch_ext.search.screening import near_points, on_faces, screening_points
 from tests.domains.drawn_boxes import Column, Made, boxes, made
@@ -213,3 +218,15 @@ def test_screened_points_are_points_of_the_box(given_box, seed):
     for j, codes in box.categories.items():
         if not box.conditions and not box.constraints:
             assert near[:, j].unique().tolist() == sorted(codes)
+
+
+def test_the_gradient_of_the_highest_bound_is_that_of_the_highest_model():
+    box = bx.Box([(0, 1), (0, 2)])
+    highest = HighestBound(several_bounds(box)[0])
+    Z = box.sample(20, 1)
+    value, gradient = highest.value_and_gradient(Z)
+    assert torch.allclose(value, highest.value(Z))
+    assert len({highest.model_at(z) for z in Z}) > 1
+    for j, step in enumerate(1e-6 * torch.eye(2, dtype=torch.float64)):
+        slope = (highest.value(Z + step) - highest.value(Z - step)) / 2e-6
+        assert torch.allclose(gradient[:, j], slope, atol=1e-5)

@@ -63,7 +63,7 @@ def follow(strategy, k, q, width, grid=None):
     y, constraints, counts = {}, [], [len(alive)]
 
     def moments(ids, at):
-        """Of what was told; deviations count what pends."""
+        """Means given the told values, and standard deviations given all trials."""
         if not ids:
             return at.new_zeros(len(at)), at.new_ones(len(at))
         told = at.new_tensor([y.get(id, 0.0) for id in ids])
@@ -71,7 +71,7 @@ def follow(strategy, k, q, width, grid=None):
         return mean, covariance.diagonal().clamp_min(0).sqrt()
 
     def slacks(at):
-        """By how much points meet all thresholds so far."""
+        """How far points lie above the highest threshold so far; negative if eliminated."""
         rows = [at.new_full((len(at),), math.inf)]
         for ids, w, offset, threshold in constraints:
             mean, std = moments(ids, at)
