@@ -63,3 +63,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr("botorch_ext.studies.journal.time", clock)
     monkeypatch.setattr("botorch_ext.command_line.time", clock)
     return clock
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The file of a study that is not there yet."""
+    return tmp_path / "lab.db"

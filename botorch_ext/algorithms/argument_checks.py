@@ -85,14 +85,14 @@ def algorithm(function: Callable[_Parameters, _Strategy]) -> Callable[_Parameter
             if given not in parameters:
                 hint = _hint(given, name, parameters)
                 raise TypeError(f"{name}() got an unexpected keyword argument {given!r}{hint}")
-        for argument in needed:
-            if argument not in kwargs:
-                raise TypeError(_MISSING.format(name, argument))
         args, kwargs = cast(Any, domain_read(parameters, args, kwargs))
         if name in _WHY_NOT_FITTED and isinstance(
             kwargs.get("kernel", args[1] if len(args) > 1 else None), Fitted
         ):
             raise ValueError(f"{name}(): kernel must not be Fitted: {_WHY_NOT_FITTED[name]}")
+        for argument in needed:
+            if argument not in kwargs:
+                raise TypeError(_MISSING.format(name, argument))
         values = [*map(_as_now, args)], {key: _as_now(each) for key, each in kwargs.items()}
         passed = Arguments.of(function, *values, name)
         try:

@@ -26,11 +26,6 @@ def no_pictures(monkeypatch):
     monkeypatch.setattr("botorch_ext.reports.pictures.pictures", lambda *_: [])
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "lab.db"
-
-
 def test_status_says_what_runs(path, clock, capsys):
     trials = week(path, clock, name="yeast")
     lines = shown(capsys, "status", path).splitlines()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import botorch_ext as bx
 from botorch_ext.integrations.recipes import Recipe
 from tests.helpers import matern, rbf
-from tests.wrong_calls.scene import Scene
+from tests.wrong_calls.scene import scene
 
 #: For spaces of any dimension.
 SHARED: dict[str, Any] = {
@@ -25,7 +24,6 @@ OWN: dict[str, dict[str, Any]] = {
     "regret_balancing": {"reward_range": (-20.0, 20.0)},
     "safe_ucb": {"certificates": False},
 }
-scene = cache(Scene)
 
 
 def recipe(name: str, num_points: int | None = None, **more: Any) -> Recipe:

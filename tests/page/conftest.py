@@ -35,8 +35,3 @@ def figures():
 def no_pictures(monkeypatch):
     """For tests of the rest of a page."""
     monkeypatch.setattr("botorch_ext.reports.pictures.pictures", lambda *_: [])
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "lab.db"

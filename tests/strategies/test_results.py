@@ -250,7 +250,7 @@ def test_what_a_wrong_value_eliminated_survives_again(method):
     for own in (strategy, right):
         probe = own.clone()
         probe.ask()
-        for trial in own.ask(probe.rounds[0].length):
+        for trial in own.ask(len(probe.rounds[0].points)):
             own.tell(trial.id, value_of(trial.x, None))
     strategy.correct(0, 500.0)
     for own in (strategy, right):

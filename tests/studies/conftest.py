@@ -9,8 +9,3 @@ from botorch_ext.reports import drawing
 def empty_pictures(monkeypatch):
     """Nothing is drawn, which takes most of the time of a page: for tests of the rest of it."""
     monkeypatch.setattr(drawing, "_svg", lambda *_: "<svg></svg>")
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "lab.db"

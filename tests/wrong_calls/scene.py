@@ -119,3 +119,9 @@ def _study() -> bx.Study:
         begun.tell(begun.ask(), value)
     begun.ask(2)
     return begun
+
+
+@cache
+def scene() -> Scene:
+    """The scene of all refused calls, which leave it as it is."""
+    return Scene()

@@ -3,7 +3,6 @@
 import math
 import re
 import warnings
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,7 @@ from botorch_ext.analysis import fitted_slope
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from botorch_ext.strategies import RandomSearch, RegretBalancing
 from tests.helpers import drawn, rbf
-from tests.wrong_calls.scene import LAMBDA, Scene
+from tests.wrong_calls.scene import LAMBDA, Scene, scene
 
 INF, NAN = math.inf, math.nan
 GROWING = bx.CandidateModels.growing(RBFKernel(), 1.0, LAMBDA, dim=2)
@@ -168,9 +167,6 @@ PARTS = [
     ("contexts", lambda s: bx.run(s.seeing, lambda x, z: 0.0, 9, contexts=[[0.5]], progress=False)),
     ("contexts", lambda s: bx.run(s.fresh(), lambda x: 0.0, 2, contexts=[[0.5]], progress=False)),
 ]
-
-
-scene = cache(Scene)  # refused calls leave it as it is
 
 
 def refusal(call) -> str:

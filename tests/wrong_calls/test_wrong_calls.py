@@ -6,7 +6,6 @@ import inspect
 import re
 import warnings
 from dataclasses import is_dataclass
-from functools import cache
 from typing import Any
 
 import pytest
@@ -14,10 +13,8 @@ import pytest
 import botorch_ext as bx
 from botorch_ext.exceptions import BotorchExtWarning
 from tests.wrong_calls.rows import ROWS_OF_CALLS, Row, found
-from tests.wrong_calls.scene import Scene
+from tests.wrong_calls.scene import Scene, scene
 from tests.wrong_calls.values import KINDS
-
-scene = cache(Scene)
 
 
 def values_of(row: Row, argument: str, kind: str) -> list[Any]:
