@@ -11,6 +11,8 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from botorch_ext import algorithms
+
 _DOCS = Path(__file__).parent
 sys.path.insert(0, str(_DOCS / "_extensions"))
 
@@ -31,8 +33,13 @@ for source, kinds in (("notebooks", ("*.ipynb",)), ("benchmarks/results", ("*.md
 # Nothing is there for its link to lead to.
 changes = (_DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8")
 changes = changes.replace("[CONTRIBUTING](CONTRIBUTING.md#what-stays)", "CONTRIBUTING")
+changes = changes.replace("](docs/", "](../")
 (_DOCS / "history").mkdir(exist_ok=True)
 (_DOCS / "history" / "changelog.md").write_text(changes, encoding="utf-8")
+
+# Sphinx takes defaults from the source, where shared arguments of these functions are ``**given``.
+for name in algorithms.__all__:
+    del getattr(algorithms, name).__wrapped__
 
 project = "botorch_ext"
 author = "the botorch_ext developers"
@@ -93,6 +100,7 @@ def _from_the_copies(app, docname, source):
     """Links of the pages lead to where things lie in the repository; here they lie beside them."""
     source[0] = source[0].replace("](../benchmarks/results/", "](results/")
     source[0] = source[0].replace("](../notebooks/", "](notebooks/")
+    source[0] = source[0].replace("](../CHANGELOG.md)", "](history/changelog.md)")
 
 
 def setup(app):
