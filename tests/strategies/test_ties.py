@@ -90,6 +90,18 @@ def test_decisions_are_the_same_on_all_processors(method):
         assert other == first
 
 
+def test_of_models_that_are_equal_by_symmetry_the_first_is_the_likeliest():
+    X = torch.cat([SQUARE.points, SQUARE.points.flip(-1)])
+    scales = [(0.6, 1.2), (1.2, 0.6)]
+    for order in (scales, scales[::-1]):
+        models = CandidateModels([Rounded(rbf(*scale), 1.0).double() for scale in order], 0.1)
+        initial = X, torch.cos(1.3 * X.norm(dim=-1))
+        strategy = algorithms.mle_ucb(SQUARE, models, width=2.0, initial=initial)
+        evidence = [each["log_marginal_likelihood"] for each in strategy.report()["models"]]
+        assert 0 < abs(evidence[0] - evidence[1]) < 1e-8
+        assert strategy.ask().info["model"] == 0
+
+
 @pytest.mark.parametrize(("dtype", "noise"), [(torch.float64, 1e-11), (torch.float32, 1e-7)])
 def test_the_rule(dtype, noise):
     values = torch.tensor([0.5, 2.0 - noise, 1.0, 2.0, -3.0, 1.0 + noise], dtype=dtype)

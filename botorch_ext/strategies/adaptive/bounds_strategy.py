@@ -25,6 +25,7 @@ from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.predictions.mixture import GPMixture, in_same_units
+from botorch_ext.ranks import first_highest
 from botorch_ext.state import Log, parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds, Models
@@ -341,7 +342,7 @@ class BoundsStrategy(Strategy):
                 "current_width": width,
                 "information_gain": gain,
             }
-        likeliest = int(evidence.argmax())
+        likeliest = int(first_highest(evidence))
         summary |= {
             "t": rows.num_rows + 1,
             "width": parts_of(self.width),
@@ -438,7 +439,7 @@ class BoundsStrategy(Strategy):
         return rows.posterior.log_marginal_likelihood(rows.untold(self.history))
 
     def _likeliest(self, rows: PendingRows[Models]) -> int:
-        return 0 if len(self.alive) == 1 else int(self._evidence(rows).argmax())
+        return 0 if len(self.alive) == 1 else int(first_highest(self._evidence(rows)))
 
     def _mixture(self, context: Tensor | None) -> GPMixture:
         if self.refits is not None and not self.num_data:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from botorch_ext.checks import one_number
 from botorch_ext.models.kernel_variants import shrunk_lengthscale
+from botorch_ext.ranks import first_highest
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.bounds import Models
 from botorch_ext.strategies.events import Trial
@@ -122,7 +123,7 @@ class Likeliest(Judge):
     advises = True
 
     def contenders(self, standing: Standing) -> list[int]:
-        return [int(standing.evidence().argmax())]
+        return [int(first_highest(standing.evidence()))]
 
 
 class Credible(Judge):
