@@ -40,6 +40,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+def pytest_runtest_setup() -> None:
+    torch.manual_seed(0)  # some functions of BoTorch draw without a seed of their own
+
+
 @pytest.fixture(params=devices())
 def device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
     if request.param == "pretended-cuda":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -41,25 +42,53 @@ def log_improvement(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     Returns:
         log h(z), its derivative Phi(z) / h(z), and phi(z) / h(z).
     """
-    low = z.clamp_max(_DIRECT_FROM)
-    mills = torch.special.erfcx(low * -math.sqrt(0.5)) * _SQRT_HALF_PI  # Phi / phi
-    # h / phi = 1 + z R.
-    inverse_square = low.clamp_max(_SERIES_FROM).square().reciprocal()
-    series = torch.full_like(low, _COEFFICIENTS[-1])
+    parts = _Improvement.at(z)
+    probability, density, h = parts.of_high
+    mills, ratio = parts.of_low
+    by_mean = torch.where(parts.is_high, probability / h, mills / ratio)
+    by_std = torch.where(parts.is_high, density / h, 1 / ratio)
+    return parts.log, by_mean, by_std
+
+
+@dataclass(frozen=True)
+class _Improvement:
+    """log h(z), and what its derivatives are made of.
+
+    Args:
+        log: log h(z).
+        is_high: Where h is computed directly.
+        of_high: There Phi(z), phi(z) and h(z).
+        of_low: Elsewhere Mills' ratio R = Phi(z) / phi(z), and h(z) / phi(z) = 1 + z R.
+    """
+
+    log: Tensor
+    is_high: Tensor
+    of_high: tuple[Tensor, Tensor, Tensor]
+    of_low: tuple[Tensor, Tensor]
+
+    @classmethod
+    def at(cls, z: Tensor) -> Self:
+        low, high = z.clamp_max(_DIRECT_FROM), z.clamp_min(_DIRECT_FROM)
+        mills = torch.special.erfcx(low * -math.sqrt(0.5)) * _SQRT_HALF_PI
+        ratio, far = 1 + low * mills, low < _SERIES_FROM
+        if far.is_cuda or bool(far.any()):
+            ratio = torch.where(far, _series(low), ratio)
+        density = (-0.5 * high.square() - _LOG_SQRT_2PI).exp()
+        probability = torch.special.ndtr(high)
+        h = density + high * probability
+        is_high = z > _DIRECT_FROM
+        log_density = -0.5 * low.square() - _LOG_SQRT_2PI
+        log = torch.where(is_high, h.log(), log_density + ratio.log())
+        return cls(log, is_high, (probability, density, h), (mills, ratio))
+
+
+def _series(z: Tensor) -> Tensor:
+    """h(z) / phi(z) at very low z, as a series in 1 / z^2."""
+    inverse_square = z.clamp_max(_SERIES_FROM).square().reciprocal()
+    series = torch.full_like(z, _COEFFICIENTS[-1])
     for coefficient in (*_COEFFICIENTS[-2::-1], 1.0):
         series = series * inverse_square + coefficient
-    far = low < _SERIES_FROM
-    ratio = torch.where(far, inverse_square * series, 1 + low * mills)
-    log_density = -0.5 * low.square() - _LOG_SQRT_2PI
-    high = z.clamp_min(_DIRECT_FROM)
-    density = (-0.5 * high.square() - _LOG_SQRT_2PI).exp()
-    probability = torch.special.ndtr(high)
-    h = density + high * probability
-    is_high = z > _DIRECT_FROM
-    value = torch.where(is_high, h.log(), log_density + ratio.log())
-    by_mean = torch.where(is_high, probability / h, mills / ratio)
-    by_std = torch.where(is_high, density / h, 1 / ratio)
-    return value, by_mean, by_std
+    return inverse_square * series
 
 
 class IntegratedImprovement:
@@ -146,7 +175,7 @@ class IntegratedImprovement:
     def _value(self, X: Tensor) -> Tensor:
         F = self._inputs.at(X, self._context)
         mean, std, _ = self._moments(F, self._kernel(self._rows, F))
-        of_draws = std.log() + log_improvement((mean - self._incumbents) / std)[0]
+        of_draws = std.log() + _Improvement.at((mean - self._incumbents) / std).log
         return of_draws.flatten(0, 1).logsumexp(dim=0) - math.log(self._incumbents.numel())
 
     def _moments(self, F: Tensor, k: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -208,7 +237,7 @@ class ImprovementOnSet:
         if len(self._tops):
             elsewhere = torch.where(self._are_tops(F), self._second, self._best)
         z = -(mean - elsewhere).abs() / scale
-        learnt = (scale.log() + log_improvement(z)[0]).logsumexp(dim=0) - math.log(len(mean))
+        learnt = (scale.log() + _Improvement.at(z).log).logsumexp(dim=0) - math.log(len(mean))
         return torch.maximum(self._other.value(X), learnt)
 
     def _are_tops(self, F: Tensor) -> Tensor:

@@ -359,6 +359,7 @@ def test_improvements_of_botorch_are_those_of_a_single_task_gp():
         sampler = SobolQMCNormalSampler(torch.Size([32]), seed=0)
         for pending in (None, draw(2, 5)[0]):
             more = {"sampler": sampler, "X_pending": pending, "cache_root": False}
+            more["prune_baseline"] = False  # which draws at random
             yield qLogNoisyExpectedImprovement(model, X, **more)(Z)
 
     pairs = zip(improvements(KernelGP.from_botorch(gp)), improvements(gp), strict=True)
