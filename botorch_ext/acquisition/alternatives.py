@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import torch
@@ -99,6 +99,9 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
     """
 
     _columns: Tensor
+    #: The values by the moments at the points of batches, each with the points before it pending,
+    #: ``... x q x m`` each.
+    _of_moments: Callable[[Tensor, Tensor], Tensor]
 
     def __init__(
         self,
@@ -138,11 +141,6 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
             return None
         self.to(X)  # as BoTorch's analytic acquisition functions do
         return self._of_moments(*self._own(moments))
-
-    def _of_moments(self, mean: Tensor, std: Tensor) -> Tensor | None:
-        """The values by the moments at the points of batches, each with the points before it
-        pending, ``... x q x m`` each; None if more must be known."""
-        return None
 
 
 class AlternativeBounds(AlternativesAcquisitionFunction):

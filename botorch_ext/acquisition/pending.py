@@ -100,8 +100,8 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         Args:
             X: The points ``(b1 x ... bk) x q x d``, as a tensor, an array or nested numbers.
                 Gradients with q > 1 are there for Gaussian processes of one output whose outcomes
-                are transformed linearly, if at all. Elsewhere several points are chosen one by one
-                (``sequential=True``).
+                are transformed linearly, if at all; not for `StableUCB`, nor for confidence bounds
+                of an ensemble. There several points are chosen one by one (``sequential=True``).
 
         Returns:
             The ``(b1 x ... bk)`` values; for q = 1 and batched models, the batch shape of the

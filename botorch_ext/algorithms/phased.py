@@ -146,7 +146,7 @@ def bpe_delay(
     Args:
         delay: The delay: an allowance of `botorch_ext.delays` (`SubExponential`, `Quantile`,
             `Observed`), a number of steps, or a distribution of the delay in steps, which becomes a
-            `Quantile`.
+            `Quantile`. None: no delays.
         delta: The failure probability of the confidence width, and of the delay allowance, in (0,
             1).
         width: A width, or a number, in place of the published width. ``rkhs_bound`` and

@@ -34,7 +34,7 @@ from botorch_ext.studies.description import describe, is_same
 from botorch_ext.studies.kept_strategy import kept_copy, require_no_values
 from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_events import from_json, to_json
-from botorch_ext.studies.translations import SINCE_0_2_0, bare
+from botorch_ext.studies.translations import digested
 
 
 class HostedStrategy:
@@ -80,7 +80,7 @@ class HostedStrategy:
         parameters = {name: plain(form_of(each)) for name, each in space.parameters.items()}
         of = [describe(strategy, whole=False)["strategy"], parameters, minimize]
         self._described = from_json(to_json(of if objective is None else [*of, objective]))
-        digest = hashlib.sha256(to_json(bare(self._described, SINCE_0_2_0)).encode())
+        digest = hashlib.sha256(to_json(digested(self._described)).encode())
         self._of = digest.hexdigest()[:8]
         # Whether records with a digest are of this strategy; other versions have other digests.
         self._is_own = {self._of: True}

@@ -58,6 +58,8 @@ class MixedSearch:
         self._continuous = [j for j in range(box.dim) if j not in box.stepped]
         looks = box.constraints is not None and bool(box.constraints[0][:, self._continuous].any())
         self._is_stopped = looks
+        # Of neighbours: whether two numbers differ.
+        self._kinds = (False, True) if len(box.distances) > 1 else (False,)
 
     def best(self, starts: Tensor) -> tuple[Tensor, Tensor]:
         """The maximiser found from ``k x d`` starts, ``1 x d``, and its value, of shape
@@ -69,7 +71,7 @@ class MixedSearch:
         # A step alone may lose, and the ascent after it gain more.
         least = _LEAST_LEAD * (self._values.max() - self._values.min())
         for _ in range(_MAX_TURNS if self._box.stepped and self._continuous else 0):
-            rivals = torch.cat([self._neighbours(x, of_two)[0] for of_two in (False, True)])
+            rivals = torch.cat([self._neighbours(x, of_two)[0] for of_two in self._kinds])
             values = self._at_distinct(rivals)
             rows = highest_first(values, _NUM_RIVALS)
             ends = self._climbed(rivals[rows], values[rows], num_sliding=_RIVALS_SLIDING)
@@ -179,7 +181,7 @@ class MixedSearch:
         X, f, rows = X.clone(), f.clone(), torch.arange(len(X), device=X.device)
         for _ in range(_MAX_STEPS):
             stuck = rows
-            for of_two in (False, True):
+            for of_two in self._kinds:
                 near = self._neighbours(X[stuck], of_two)  # k x s x d
                 values = self._at_distinct(near.flatten(0, 1)).view(near.shape[:2])
                 height, which = values.max(dim=-1)

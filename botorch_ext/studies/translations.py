@@ -32,6 +32,26 @@ TRANSLATIONS: dict[str, str | Dropped] = {}
 #: the trials of a strategy in Ax and Optuna by a digest. New arguments that have their defaults are
 #: left out of the digest.
 SINCE_0_2_0 = {"Box.conditions", "Box.steps"}
+#: Arguments that version 0.2.0 had and that left, with their defaults, by the argument before them.
+#: They stay in the digest.
+UNTIL_0_2_0 = {"PhasedElimination.waits": {"closing": "allowance", "kappa": 1.0}}
+
+
+def digested(described: Any) -> Any:
+    """A description as version 0.2.0 made a digest of it."""
+    return _with_old(bare(described, SINCE_0_2_0))
+
+
+def _with_old(described: Any) -> Any:
+    if isinstance(described, list):
+        return [_with_old(part) for part in described]
+    if not isinstance(described, dict):
+        return described
+    found: dict[str, Any] = {}
+    for name, part in described.items():
+        found[name] = _with_old(part)
+        found |= UNTIL_0_2_0.get(f"{described.get('class')}.{name}", {})
+    return found
 
 
 def bare(described: Any, without: Set[str] = frozenset()) -> Any:
