@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
@@ -99,9 +99,6 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
     """
 
     _columns: Tensor
-    #: The values by the moments at the points of batches, each with the points before it pending,
-    #: ``... x q x m`` each.
-    _of_moments: Callable[[Tensor, Tensor], Tensor]
 
     def __init__(
         self,
@@ -135,12 +132,9 @@ class AlternativesAcquisitionFunction(HallucinatingAcquisitionFunction):
         mean, std = (moment[..., self._columns] for moment in moments)
         return (mean if self.maximize else -mean), std
 
-    def _values_in_turn(self, X: Tensor) -> Tensor | None:
+    def _moments_in_turn(self, X: Tensor) -> tuple[Tensor, Tensor] | None:
         moments = cast(Alternatives, self.model).moments_in_turn(X, self.posterior_transform)
-        if moments is None:
-            return None
-        self.to(X)  # as BoTorch's analytic acquisition functions do
-        return self._of_moments(*self._own(moments))
+        return None if moments is None else self._own(moments)
 
 
 class AlternativeBounds(AlternativesAcquisitionFunction):
@@ -173,6 +167,10 @@ class AlternativeBounds(AlternativesAcquisitionFunction):
         self.register_buffer("offset", offset)
         self.set_X_pending(X_pending)
 
+    def _values(self, X: Tensor) -> Tensor:
+        self.to(X)  # as BoTorch's analytic acquisition functions do
+        return self._of_moments(*self._moments_of(self.model, X))
+
     def _upper_bounds(self, X: Tensor) -> Tensor:
         """The upper bound of every model.
 
@@ -185,7 +183,9 @@ class AlternativeBounds(AlternativesAcquisitionFunction):
         self.to(X)  # as BoTorch's analytic acquisition functions do
         if X.shape[-2] != 1:
             X = X[..., self._columns.argsort(), :]
-        mean, std = self._moments_of(self.model, X)
+        return self._bounds(*self._moments_of(self.model, X))
+
+    def _bounds(self, mean: Tensor, std: Tensor) -> Tensor:
         return mean + self.width * std + self.offset
 
 

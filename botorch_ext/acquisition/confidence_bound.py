@@ -19,7 +19,7 @@ from botorch_ext.acquisition.input_checks import (
     checked_amounts,
     inputs_of,
 )
-from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction, moments_in_turn
+from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
 from botorch_ext.acquisition.tasks import with_task, without_task
 from botorch_ext.checks import amount, flag, whole_number
 from botorch_ext.exceptions import EnlargementWarning
@@ -102,16 +102,9 @@ class _ConfidenceBound(HallucinatingAcquisitionFunction):
 
     @average_over_ensemble_models  # pyright: ignore[reportArgumentType]
     def _values(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return self._bound(*self._moments(X))
+        return self._of_moments(*self._moments(X))
 
-    def _values_in_turn(self, X: Tensor) -> Tensor | None:
-        if batch_shape_of(self.model):
-            return None
-        moments = moments_in_turn(self.model, X, self.posterior_transform)
-        return None if moments is None else self._bound(*moments)
-
-    def _bound(self, mean: Tensor, std: Tensor) -> Tensor:
-        self.to(mean)  # as BoTorch's analytic acquisition functions do
+    def _of_moments(self, mean: Tensor, std: Tensor) -> Tensor:
         return (mean if self.maximize else -mean) + self._sign * (self.width * std + self.offset)
 
 

@@ -75,9 +75,8 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
                 f"{'none' if best_f is None else 'both'}"
             )
         self.register_buffer("_X_baseline", X_baseline, persistent=False)
-        if X_baseline is not None:
-            best = self._told_means(X_baseline).amax(dim=-2)
-        else:
+        best = None  # of the baseline: found where pending points are set
+        if X_baseline is None:
             if isinstance(best_f, bool):
                 raise ValueError(f"best_f must be numbers, got {best_f!r}")
             best = checked_tensor(best_f, torch.float64, self._columns.device, "best_f")
@@ -92,10 +91,14 @@ class IntegratedLogEI(AlternativesAcquisitionFunction):
         self.set_X_pending(X_pending)
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:
+        baseline = self._buffers.get("_X_baseline")
+        if baseline is not None:
+            self._best = self._told_means(baseline).amax(dim=-2)
         super().set_X_pending(X_pending)
+
+    def _hallucinate(self, X_pending: Tensor | None) -> None:
+        super()._hallucinate(X_pending)
         if "_best" in self._buffers:  # not in the constructor of the base class
-            if self._X_baseline is not None:
-                self._best = self._told_means(self._X_baseline).amax(dim=-2)
             best: Any = self._best
             if self.X_pending is not None and len(self.X_pending):
                 best = torch.maximum(best, self._told_means(self.X_pending).amax(dim=-2))

@@ -51,11 +51,8 @@ class OptimisticModelUCB(AlternativeBounds):
         [3.0]
     """
 
-    def _values(self, X: Tensor) -> Tensor:
-        return self._upper_bounds(X).max(dim=-1).values
-
     def _of_moments(self, mean: Tensor, std: Tensor) -> Tensor:
-        return (mean + self.width * std + self.offset).max(dim=-1).values
+        return self._bounds(mean, std).max(dim=-1).values
 
 
 class ExpectedUCB(AlternativeBounds):
@@ -109,11 +106,8 @@ class ExpectedUCB(AlternativeBounds):
         self.register_buffer("probabilities", values.to(self.width))
         self.set_X_pending(X_pending)
 
-    def _values(self, X: Tensor) -> Tensor:
-        return self._upper_bounds(X) @ self.probabilities
-
     def _of_moments(self, mean: Tensor, std: Tensor) -> Tensor:
-        return (mean + self.width * std + self.offset) @ self.probabilities
+        return self._bounds(mean, std) @ self.probabilities
 
 
 def _checked_probabilities(values: Tensor | list[float], num_models: int) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
+from collections.abc import Callable
 from inspect import signature
 from typing import Any, Self
 
@@ -20,7 +21,7 @@ from gpytorch.models import ExactGP
 from linear_operator.utils.cholesky import psd_safe_cholesky
 from torch import Tensor
 
-from botorch_ext.acquisition.input_checks import appends_columns, as_batch, as_rows
+from botorch_ext.acquisition.input_checks import appends_columns, as_batch, as_rows, batch_shape_of
 from botorch_ext.acquisition.tasks import mean_noise, with_task
 from botorch_ext.checks import short
 from botorch_ext.domains.points import require_finite
@@ -49,6 +50,9 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         posterior_transform: As in BoTorch.
         X_pending: The ``n x d`` pending points. None: no pending points.
     """
+
+    #: The values by the means and standard deviations at points, where nothing else counts.
+    _of_moments: Callable[[Tensor, Tensor], Tensor]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         if "beta" in kwargs and "width" in signature(cls.__init__).parameters:
@@ -86,8 +90,12 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
             ValueError: If points have another shape, dtype or device than the model's, if an entry
                 is not finite, or if the model cannot be conditioned on more points.
         """
+        self._hallucinate(as_rows(X_pending, self._told_model, "X_pending", self._dim))
+
+    def _hallucinate(self, X_pending: Tensor | None) -> None:
+        """Hallucinates pending points that were checked, with the model as it was when a user set
+        them."""
         model = self._told_model
-        X_pending = as_rows(X_pending, model, "X_pending", self._dim)
         if X_pending is not None and len(X_pending):
             model = _hallucinated(model, X_pending)
         # AnalyticAcquisitionFunction refuses pending points; its base class stores them.
@@ -142,10 +150,10 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
             for i, x in enumerate(points):
                 if i:
                     before = [points[:i]] if pending is None else [pending, points[:i]]
-                    self.set_X_pending(torch.cat(before))
+                    self._hallucinate(torch.cat(before))
                 values.append(self._values(x.view(1, 1, -1)))
         finally:
-            self.set_X_pending(pending)
+            self._hallucinate(pending)
         each = torch.stack(values)
         if each[0].numel() != 1:
             raise ValueError(
@@ -168,7 +176,17 @@ class HallucinatingAcquisitionFunction(AnalyticAcquisitionFunction):
         Returns:
             The values, ``... x q``; None if they are known one by one alone.
         """
-        return None
+        moments = self._moments_in_turn(X)
+        if moments is None:
+            return None
+        self.to(X)  # as BoTorch's analytic acquisition functions do
+        return self._of_moments(*moments)
+
+    def _moments_in_turn(self, X: Tensor) -> tuple[Tensor, Tensor] | None:
+        """The moments of `moments_in_turn`; None if values do not follow from them."""
+        if batch_shape_of(self.model):
+            return None
+        return moments_in_turn(self.model, X, self.posterior_transform)
 
     def _moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The mean and standard deviation at ``(b1 x ... bk) x 1 x d``, ``(b1 x ... bk)`` each."""

@@ -120,7 +120,7 @@ class StableUCB(AlternativeBounds):
         bounds = self._upper_bounds(balls.follow(centers, worst))
         return bounds.max(dim=-1).values.view(batch)
 
-    def _values_in_turn(self, X: Tensor) -> None:
+    def _moments_in_turn(self, X: Tensor) -> None:
         return None  # every point has worst points of its own
 
     def gen_candidates(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from botorch.utils.transforms import average_over_ensemble_models
 from torch import Tensor
 
-from botorch_ext.acquisition.input_checks import batch_shape_of
-from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction, moments_in_turn
+from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
 
 
 class MaxVariance(HallucinatingAcquisitionFunction):
@@ -34,10 +33,7 @@ class MaxVariance(HallucinatingAcquisitionFunction):
 
     @average_over_ensemble_models  # pyright: ignore[reportArgumentType]
     def _values(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return self._moments(X)[1]
+        return self._of_moments(*self._moments(X))
 
-    def _values_in_turn(self, X: Tensor) -> Tensor | None:
-        if batch_shape_of(self.model):
-            return None
-        moments = moments_in_turn(self.model, X, self.posterior_transform)
-        return None if moments is None else moments[1]
+    def _of_moments(self, mean: Tensor, std: Tensor) -> Tensor:
+        return std
