@@ -13,7 +13,7 @@ from torch import Tensor
 from botorch_ext import host
 from botorch_ext.algorithms.argument_checks import algorithm, taken
 from botorch_ext.algorithms.optimistic import ec_gp_ucb
-from botorch_ext.algorithms.signatures import Adaptive, GivenModel
+from botorch_ext.algorithms.signatures import GivenModel
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextSpace, as_context_space
@@ -21,6 +21,7 @@ from botorch_ext.exceptions import EnlargementWarning
 from botorch_ext.information_gain import max_information_gain as greedy_maximum
 from botorch_ext.kernels import ActionContextKernel
 from botorch_ext.search.screening import screening_points
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions
 from botorch_ext.strategies.masters.balancing import RegretBalancing, checked_range
 from botorch_ext.strategies.masters.regret_bounds import CandidateBound
 from botorch_ext.widths import Width
@@ -31,7 +32,7 @@ from botorch_ext.widths.base import require
 _NUM_POINTS = 2048
 
 
-class _Balanced(GivenModel, Adaptive, total=False):
+class _Balanced(GivenModel, BoundsOptions, total=False):
     """What regret balancing shares with other methods."""
 
 

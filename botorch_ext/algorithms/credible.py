@@ -12,11 +12,12 @@ from botorch_ext.algorithms.argument_checks import (
     published_width,
     taken,
 )
-from botorch_ext.algorithms.signatures import SHARED, OfCandidates, Start
+from botorch_ext.algorithms.signatures import SHARED, OfCandidates
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.strategies.adaptive.bounds_strategy import Start
 from botorch_ext.strategies.adaptive.credible import CredibleBounds
 from botorch_ext.strategies.adaptive.credible_particles import CredibleParticles
 from botorch_ext.widths import SelfNormalized, Width

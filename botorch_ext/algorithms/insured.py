@@ -7,9 +7,10 @@ from typing import Literal, Unpack
 from gpytorch.kernels import Kernel
 
 from botorch_ext.algorithms.argument_checks import algorithm, make_model, options_of
-from botorch_ext.algorithms.signatures import GivenModel, Start
+from botorch_ext.algorithms.signatures import GivenModel
 from botorch_ext.domains import Domain
 from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.strategies.adaptive.bounds_strategy import Start
 from botorch_ext.strategies.adaptive.insured import InsuredStrategy
 from botorch_ext.strategies.adaptive.ledger import Terms
 from botorch_ext.strategies.fixed_design.safe import SafeStrategy

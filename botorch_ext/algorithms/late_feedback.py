@@ -12,9 +12,10 @@ from botorch_ext.algorithms.argument_checks import (
     options_of,
     published_width,
 )
-from botorch_ext.algorithms.signatures import Model, Published, Start
+from botorch_ext.algorithms.signatures import Model, Published
 from botorch_ext.domains import Domain
 from botorch_ext.hyperparameters.fitted import Fitted
+from botorch_ext.strategies.adaptive.bounds_strategy import Start
 from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
 from botorch_ext.strategies.adaptive.pending import Pending
 from botorch_ext.widths import SelfNormalized

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from inspect import Parameter
 from typing import Any, Required, TypedDict, get_args, get_type_hints
 
-from torch import Tensor
-
-from botorch_ext.domains import Domain
-from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.models.checks import PriorMean
-from botorch_ext.strategies.adaptive.pending import Pending
+from botorch_ext.strategies.adaptive.bounds_strategy import (
+    BoundsOptions,
+    FirstPoints,
+    PendingTrials,
+)
 from botorch_ext.widths import Width
 
 
@@ -51,42 +51,15 @@ class Published(Confidence, total=False):
     width: Width | float | None
 
 
-class FirstPoints(TypedDict, total=False):
-    """What a study begins with."""
-
-    seed: int
-    initial: tuple[Tensor, Tensor] | None
-    num_initial: int
-
-
-class Start(FirstPoints, total=False):
-    """What a study begins with, and the contexts."""
-
-    context_domain: Domain | int | ContextSpace | None
-
-
-class PendingTrials(TypedDict, total=False):
-    """How pending trials count."""
-
-    pending: Pending
-    inflate: bool
-    minimum: float | None
-    timeout: int | None
-
-
 class WithoutContexts(PendingTrials, FirstPoints, total=False):
     """What an adaptive method takes that knows no contexts."""
 
 
-class Adaptive(PendingTrials, Start, total=False):
-    """What an adaptive method takes, as `BoundsOptions`."""
-
-
-class Optimistic(Model, Published, Adaptive, total=False):
+class Optimistic(Model, Published, BoundsOptions, total=False):
     """What an optimistic method with one model takes."""
 
 
-class OfCandidates(Confidence, Adaptive, total=False):
+class OfCandidates(Confidence, BoundsOptions, total=False):
     """What a method with candidate models takes, but for its width."""
 
 

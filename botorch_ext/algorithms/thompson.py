@@ -7,10 +7,11 @@ from typing import Unpack
 from gpytorch.kernels import Kernel
 
 from botorch_ext.algorithms.argument_checks import algorithm, model_or_fitted, options_of, taken
-from botorch_ext.algorithms.signatures import Model, Start
+from botorch_ext.algorithms.signatures import Model
 from botorch_ext.domains import Domain
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.strategies.adaptive.bounds_strategy import Start
 from botorch_ext.strategies.adaptive.pending import Pending
 from botorch_ext.strategies.adaptive.thompson import ThompsonSampling
 from botorch_ext.widths import Width

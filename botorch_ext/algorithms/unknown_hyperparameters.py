@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack
 
 from botorch_ext.algorithms.argument_checks import algorithm, options_of, published_width
-from botorch_ext.algorithms.signatures import Adaptive, OfCandidates
+from botorch_ext.algorithms.signatures import OfCandidates
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.strategies.adaptive.baselines import ExpectedBound, MaximumLikelihood
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions
 from botorch_ext.strategies.adaptive.elimination import HyperparameterElimination
 from botorch_ext.widths import BayesContinuous, BayesFinite, SelfNormalized, Width
 
@@ -30,7 +31,7 @@ def he_gp_ucb(
     rkhs_bound: float | None = None,
     delta: float = 0.1,
     width: Width | float | Sequence[Width | float] | None = None,
-    **given: Unpack[Adaptive],
+    **given: Unpack[BoundsOptions],
 ) -> HyperparameterElimination:
     """HE-GP-UCB: optimism over points and candidate models, with models eliminated by their
     prediction errors.

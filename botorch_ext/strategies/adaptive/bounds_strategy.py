@@ -43,17 +43,31 @@ from botorch_ext.widths.base import SEVERAL_TIMES, as_widths
 from botorch_ext.widths.composed import share_of_enlargement
 
 
-class BoundsOptions(TypedDict, total=False):
-    """The keyword arguments that subclasses pass on to `BoundsStrategy`."""
+class PendingTrials(TypedDict, total=False):
+    """How pending trials count."""
 
     pending: Pending
     inflate: bool
     minimum: float | None
     timeout: int | None
+
+
+class FirstPoints(TypedDict, total=False):
+    """What a study begins with."""
+
     seed: int
     initial: tuple[Tensor, Tensor] | None
     num_initial: int
+
+
+class Start(FirstPoints, total=False):
+    """What a study begins with, and the contexts."""
+
     context_domain: Domain | int | ContextSpace | None
+
+
+class BoundsOptions(PendingTrials, Start, total=False):
+    """The keyword arguments that subclasses pass on to `BoundsStrategy`."""
 
 
 class BoundsStrategy(Strategy):
