@@ -62,6 +62,20 @@ def devices() -> list[str]:
     return ["cpu", "cuda" if torch.cuda.is_available() else "pretended-cuda"]
 
 
+def fine_ball(
+    bounds: torch.Tensor, x: torch.Tensor, radius: Any, norm: str, count: int
+) -> torch.Tensor:
+    """A grid of the ball around a point of two columns, and of its surface, within bounds."""
+    radius = torch.as_tensor(radius, dtype=torch.float64).expand(2)
+    axis = torch.linspace(-1, 1, count, dtype=torch.float64)
+    U = torch.cartesian_prod(axis, axis)
+    U = torch.cat([U, U / U.norm(dim=-1, keepdim=True).clamp_min(1e-9)])
+    if norm == "l2":
+        U = U[U.norm(dim=-1) <= 1 + 1e-12]
+    Z = x + radius * U
+    return Z[((Z >= bounds[0]) & (Z <= bounds[1])).all(dim=-1)]
+
+
 def pairwise(**values: Iterable[Any]) -> pytest.MarkDecorator:
     """Parametrizes a test with so few combinations that every two values of two arguments meet.
 

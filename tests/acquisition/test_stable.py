@@ -20,7 +20,7 @@ from tests.acquisition.every_function import (
     single_task_gp,
     singles,
 )
-from tests.helpers import pairwise, rbf, tolerance
+from tests.helpers import fine_ball, pairwise, rbf, tolerance
 
 NORMS = ("l2", "linf")
 MODELS = {
@@ -39,23 +39,13 @@ def inside(X):
     return ((X >= BOUNDS[0]) & (X <= BOUNDS[1])).all(dim=-1)
 
 
-def fine_ball(x, norm, count=25):
-    axis = torch.linspace(-1, 1, count, dtype=torch.float64)
-    U = torch.cartesian_prod(axis, axis)
-    U = torch.cat([U, U / U.norm(dim=-1, keepdim=True).clamp_min(1e-9)])
-    if norm == "l2":
-        U = U[U.norm(dim=-1) <= 1 + 1e-12]
-    Z = x + 0.3 * U
-    return Z[inside(Z)]
-
-
 @pairwise(name=MODELS, norm=NORMS, pending=[0, 3], maximize=[True, False])
 def test_the_value_is_the_largest_worst_case_of_a_fine_search(name, norm, pending, maximize):
     models, X, P = MODELS[name](), torch.cat([draw(5, 1)[0], BOUNDS]), draw(pending, 3)[0]
     acqf = stable(models, norm, maximize=maximize, X_pending=P if pending else None)
     sign = 1.0 if maximize else -1.0
     for x, value in zip(X, acqf(X[:, None]), strict=True):
-        mean, std = members(models, fine_ball(x, norm), P)
+        mean, std = members(models, fine_ball(BOUNDS, x, 0.3, norm, 25), P)
         fine = (sign * mean + 1.7 * std).amin(dim=-1).amax()
         assert fine - 1e-2 <= value <= fine + 1e-6
 

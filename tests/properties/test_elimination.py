@@ -306,7 +306,7 @@ def test_the_cell_of_the_maximiser_stays():
 
 # --- bases: theorem 5.5 of Pacchiano et al. 2020, which M builds on -------------------------------
 
-# Of the two actions of a step, the best and the other one, whose mean reward is lower by this.
+# By how much the mean reward of the other action of a step is lower than that of the best one.
 GAP = 0.9
 ACTIONS = FiniteSet([[2.0], [3.0]])  # the best one of a step, whichever it is, and the other
 

@@ -16,7 +16,7 @@ from botorch_ext.robust.ridges import along_ridges
 from botorch_ext.robust.worst_case import WorstCase, lowest_bound, maximize_worst_case
 from botorch_ext.search.models import UpperBounds
 from botorch_ext.search.objectives import FunctionObjective
-from tests.helpers import matern, rbf, tolerance
+from tests.helpers import fine_ball, matern, rbf, tolerance
 
 
 def upper_bounds(dim, num_models, seed=0, num_data=20, device="cpu"):
@@ -193,18 +193,6 @@ def centres(num, seed=0):
     return X
 
 
-def fine_worst_case(f, x, radius, norm, count=161):
-    """By a grid of the ball."""
-    radius = torch.tensor(radius, dtype=torch.float64).expand(2)
-    axis = torch.linspace(-1, 1, count, dtype=torch.float64)
-    U = torch.cartesian_prod(axis, axis)
-    U = torch.cat([U, U / U.norm(dim=-1, keepdim=True).clamp_min(1e-9)])
-    if norm == "l2":
-        U = U[U.norm(dim=-1) <= 1 + 1e-12]
-    Z = x + radius * U
-    return f(Z[((Z >= BOX.lower) & (Z <= BOX.upper)).all(dim=-1)]).min()
-
-
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("radius", [0.3, 1.5, (1.0, 0.2), (0.7, 0.0)])
 def test_worst_case_on_a_box_is_that_of_a_fine_grid(norm, radius):
@@ -215,7 +203,7 @@ def test_worst_case_on_a_box_is_that_of_a_fine_grid(norm, radius):
     assert bool(BOX.contains(Z).all())
     assert bool((size(Z - X, radius, norm) <= 1 + 1e-9).all())
     for x, value in zip(X, values, strict=True):
-        assert value <= fine_worst_case(function, x, radius, norm) + 1e-12
+        assert value <= function(fine_ball(BOX.bounds, x, radius, norm, 161)).min() + 1e-12
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -411,8 +399,11 @@ STARTS = np.array([[2.2, -2.9], [2.3, -1.2], [4.7, -2.6]])
 
 
 def cones(tops, heights):
-    """Of each top the four planes of a pyramid; the least of four, the highest pyramid of each
-    point: a function ``r x d`` to ``4 x r`` values and their gradients."""
+    """Pyramids, one for each top. The value of a pyramid is the least of its four planes.
+
+    Returns a function from ``r x d`` points to the ``4 x r`` values of the planes of the pyramid
+    that is highest at each point, and their gradients.
+    """
     tops, heights, slopes = (
         torch.tensor(a, dtype=torch.float64)
         for a in (tops, heights, [[1.0, 0.3], [-0.4, 1.0], [-1.0, -0.5], [0.3, -1.0]])

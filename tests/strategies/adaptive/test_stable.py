@@ -10,7 +10,7 @@ from torch.testing import assert_close
 from botorch_ext import CandidateModels, algorithms
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.strategies import Told
-from tests.helpers import rbf
+from tests.helpers import fine_ball, rbf
 from tests.laws.scenarios import quietly
 from tests.oracles.models import RunningTests, check_record, predictions, upper_bounds
 from tests.strategies import sessions
@@ -181,17 +181,6 @@ def test_one_model_without_a_radius_is_gp_ucb(domain):
         assert a.info.get("width") == pytest.approx(b.info.get("width"), rel=1e-9)
 
 
-def ball(x, radius, norm, count):
-    """Points of the box around a point."""
-    axis = torch.linspace(-1, 1, count, dtype=torch.float64)
-    U = torch.cartesian_prod(axis, axis)
-    U = torch.cat([U, U / U.norm(dim=-1, keepdim=True).clamp_min(1e-9)])
-    if norm == "l2":
-        U = U[U.norm(dim=-1) <= 1 + 1e-12]
-    Z = x + radius * U
-    return Z[box().contains(Z)]
-
-
 @pytest.mark.parametrize("norm", ["l2", pytest.param("linf", marks=pytest.mark.slow)])
 def test_picks_on_a_box_are_at_least_as_good_as_a_fine_search(norm):
     models = CandidateModels([rbf(0.8), rbf(0.4)], [0.02, 0.05], [None, sessions.level(-0.4)])
@@ -210,12 +199,12 @@ def test_picks_on_a_box_are_at_least_as_good_as_a_fine_search(norm):
         return mean + sign * half_width
 
     # Any centre of a grid, by the grid of its ball: that can only look better than it is.
-    around = ball(center, 0.3, norm, 21)
+    around = fine_ball(box().bounds, center, 0.3, norm, 21)
     mine = bounds(around, 1)[trial.info["model"]].min()
     sides = [torch.linspace(*side, 6, dtype=torch.float64) for side in box().bounds.T.tolist()]
     for x in torch.cartesian_prod(*sides):
         for count in (4, 15):  # some of the points are enough where they are worse already
-            worst = bounds(ball(x, 0.3, norm, count), 1).amin(dim=-1).max()
+            worst = bounds(fine_ball(box().bounds, x, 0.3, norm, count), 1).amin(dim=-1).max()
             if worst <= mine:
                 break
         assert mine >= worst - 2e-3
@@ -227,6 +216,9 @@ def test_picks_on_a_box_are_at_least_as_good_as_a_fine_search(norm):
     x, value = strategy.best()
     posterior = strategy.posterior.single(int(strategy.evidence().argmax()))
     centers = [*strategy.initial[0], center]
-    worst = [posterior.mean_and_std(ball(c, 0.3, norm, 21))[0].min().item() for c in centers]
+    worst = [
+        posterior.mean_and_std(fine_ball(box().bounds, c, 0.3, norm, 21))[0].min().item()
+        for c in centers
+    ]
     assert max(worst) - 1e-2 <= value <= max(worst) + 1e-8
     assert x.tolist() in [center.tolist() for center in centers]
