@@ -1,26 +1,23 @@
-"""The number of points that are evaluated at once."""
+"""Chunks of points, which are evaluated one after another."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
-# The most entries of the largest temporary tensor on CUDA: 1 GiB in float64.
-_MOST_ENTRIES = 2**27
+# The most entries of the largest temporary tensor. On the CPU it fits the caches; on CUDA, where
+# launches cost more than arithmetic, it has 1 GiB in float64.
+_ON_CPU, _ON_CUDA = 2**17, 2**27
 
 
-def points_at_once(X: Tensor, on_cpu: int, entries: int = 1024) -> int:
-    """The number of points to evaluate at once.
-
-    On the CPU the temporary tensors of so many points should fit the caches. On CUDA, where
-    launches cost more than arithmetic, the largest temporary tensor may have 1 GiB in float64.
+def in_chunks(X: Tensor, entries: int) -> tuple[Tensor, ...]:
+    """Divide points into chunks whose temporary tensors fit the caches or the memory.
 
     Args:
-        X: A tensor on the device.
-        on_cpu: The number of points on the CPU.
+        X: Points, ``n x d``.
         entries: The number of entries of the largest temporary tensor for each point, such as
             observations times models.
 
     Returns:
-        The number of points, at least 1.
+        The chunks, of at least one point each.
     """
-    return max(_MOST_ENTRIES // max(entries, 1) if X.is_cuda else on_cpu, 1)
+    return X.split(max((_ON_CUDA if X.is_cuda else _ON_CPU) // max(entries, 1), 1))

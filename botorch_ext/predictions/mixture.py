@@ -10,15 +10,13 @@ import torch
 from torch import Tensor
 
 from botorch_ext import host
-from botorch_ext.chunks import points_at_once
+from botorch_ext.chunks import in_chunks
 from botorch_ext.models.joint_draws import jittered_factor
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.posterior import GrowingPosterior
 from botorch_ext.predictions.quantiles import mixture_quantiles
 from botorch_ext.state import Immutable
 
-# The most entries of a temporary tensor, as many as the caches of a CPU hold.
-_MOST_ENTRIES = 2**20
 # How many joint draws there are of all models together, and at least of each model.
 _NUM_DRAWS, _FEWEST_DRAWS = 8192, 64
 
@@ -182,5 +180,4 @@ class GPMixture(Immutable):
         return torch.cat([own.reshape(-1, *own.shape[own.ndim - num_dims :]) for own in values])
 
     def _chunks(self, rows: Tensor) -> tuple[Tensor, ...]:
-        entries = len(self.weights) * max(self.models[0].num_observations, 1)
-        return rows.split(points_at_once(rows, _MOST_ENTRIES // entries, entries))
+        return in_chunks(rows, len(self.weights) * self.models[0].num_observations)

@@ -10,13 +10,9 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import amount, short
-from botorch_ext.chunks import points_at_once
+from botorch_ext.chunks import in_chunks
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box import ConfidenceBound
-
-# Points evaluated at once on the CPU: their kernel matrix with a few hundred observations stays in
-# the cache.
-_CHUNK = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +121,7 @@ class Constraint:
         return self.model.factor.L[:n, :n].clone()
 
     def _chunks(self, X: Tensor) -> tuple[Tensor, ...]:
-        return X.split(points_at_once(X, _CHUNK, self.model.num_observations))
+        return in_chunks(X, self.model.num_observations)
 
     def _slack(self, X: Tensor, level: Tensor | float) -> Tensor:
         if self._has_no_shortcut or (isinstance(level, float) and level == -math.inf):

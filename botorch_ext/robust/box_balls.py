@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from botorch_ext import host
-from botorch_ext.chunks import points_at_once
 from botorch_ext.distances import distances
 from botorch_ext.domains import Box
 from botorch_ext.ranks import highest_first
@@ -19,7 +18,7 @@ from botorch_ext.robust.newton import polish
 from botorch_ext.search.objectives import Objective
 from botorch_ext.state import Immutable
 
-# Screening evaluates this many points in one call on the CPU.
+# Screening evaluates this many points in one call.
 _CHUNK = 2**15
 # Neighbours among the screened offsets that a start must not be above.
 _NEIGHBOURS = 8
@@ -294,8 +293,7 @@ class BoxBalls(Immutable):
     def _starts(self, objective: Objective, X: Tensor) -> _Starts:
         """Where the searches around each of ``k x *batch x d`` points start."""
         U = self.offsets.view(-1, *(1,) * (X.ndim - 1), X.shape[-1])
-        num_points = points_at_once(X, _CHUNK)
-        rows = max(1, num_points * X.shape[-1] // (len(U) * X[0].numel()))
+        rows = max(1, _CHUNK * X.shape[-1] // (len(U) * X[0].numel()))
         values = torch.cat(
             [
                 objective.value(self.points(x, U).flatten(0, 1)).view(-1, *x.shape[:-1])

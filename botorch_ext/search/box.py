@@ -74,6 +74,11 @@ class ConfidenceBound:
         self._through_autograd = FunctionObjective(self._evaluate)
 
     @property
+    def entries(self) -> int:
+        """The number of entries of the kernel matrix between one point and the data."""
+        return self.model.num_observations
+
+    @property
     def _has_gradient(self) -> bool:
         return self.model.has_closed_form_gradient and self.model.num_observations > 0
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from botorch_ext.chunks import points_at_once
+from botorch_ext.chunks import in_chunks
 from botorch_ext.distances import distances
 from botorch_ext.models.kernel_gp import KernelGP
 
@@ -22,8 +22,6 @@ _SERIES_FROM = -30.0
 _DIRECT_FROM = -1.0
 # The variance that is added to drawn values, so that their covariance has a Cholesky factor.
 _NUGGET = 1e-8
-# The largest number of entries of temporary tensors on the CPU, which its caches can hold.
-_MOST_ENTRIES = 2**19
 # Features within this distance belong to one point, which allows for rounding in many columns.
 _ONE_POINT = 1e-6
 # The distance below the best mean that stands for the mean of another point if there is none, in
@@ -187,8 +185,7 @@ class IntegratedImprovement:
         return self._weights.mT @ k, std, V
 
     def _chunks(self, X: Tensor) -> tuple[Tensor, ...]:
-        entries = max(len(self._weights) * max(self._weights.shape[1:]), 1)
-        return X.split(points_at_once(X, _MOST_ENTRIES // entries, entries))
+        return in_chunks(X, len(self._weights) * max(self._weights.shape[1:]))
 
 
 class ImprovementOnSet:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext import host
-from botorch_ext.chunks import points_at_once
+from botorch_ext.chunks import in_chunks
 from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.kernels.batching import members_of
@@ -26,8 +26,6 @@ from botorch_ext.search.screening import (
     spread_best,
 )
 
-# The largest number of entries of an intermediate tensor of a screening on the CPU.
-_MAX_ENTRIES = 2**21
 # The least number of models that are screened more closely (a quarter of many models), the factor
 # of their points, the number of starts of each, and the number of steps of the first ascents.
 _NUM_MODELS, _CLOSER, _NUM_STARTS, _FIRST_STEPS = 8, 2, 12, 4
@@ -58,13 +56,12 @@ class UpperBounds:
     def entries(self) -> int:
         """The number of entries of the kernel matrices between one point and the data, for all
         models."""
-        return max(self.models.num_observations, 1) * self.models.num_models
+        return self.models.num_observations * self.models.num_models
 
     @torch.no_grad()
     def values(self, X: Tensor) -> Tensor:
         """The values at ``n x d`` points, ``m x n``, computed in chunks."""
-        on_cpu = max(_MAX_ENTRIES // self.entries, 16)
-        chunks = X.split(points_at_once(X, on_cpu, self.entries))
+        chunks = in_chunks(X, self.entries)
         return torch.cat([self._values(chunk) for chunk in chunks], dim=-1)
 
     def _values(self, X: Tensor) -> Tensor:
@@ -98,8 +95,7 @@ class AverageBound:
         return self.probabilities @ self.bounds.values(X)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        chunks = X.split(points_at_once(X, len(X), self.bounds.entries))
-        pairs = [self._of_chunk(chunk) for chunk in chunks]
+        pairs = [self._of_chunk(chunk) for chunk in in_chunks(X, self.bounds.entries)]
         if len(pairs) == 1:
             return pairs[0]
         values, gradients = (torch.cat(each) for each in zip(*pairs, strict=True))

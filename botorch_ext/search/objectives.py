@@ -9,11 +9,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from botorch_ext.chunks import points_at_once
+from botorch_ext.chunks import in_chunks
 from botorch_ext.domains import Box
-
-# The number of points that one call evaluates on the CPU.
-_CHUNK = 4096
 
 
 class Objective(Protocol):
@@ -63,8 +60,8 @@ def evaluate(objective: Objective, X: Tensor) -> Tensor:
     """The ``m`` values at ``m x d`` points, computed in chunks; values that are not finite are
     replaced by the lowest finite one."""
     entries = getattr(objective, "entries", 1024)
-    chunks = X.split(points_at_once(X, _CHUNK, entries))
-    return lowest_for_others(torch.cat([objective.value(chunk) for chunk in chunks]))
+    values = [objective.value(chunk) for chunk in in_chunks(X, entries)]
+    return lowest_for_others(torch.cat(values))
 
 
 def lowest_for_others(values: Tensor) -> Tensor:

@@ -7,11 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.chunks import points_at_once
+from botorch_ext.chunks import in_chunks
 from botorch_ext.models.kernel_gp import KernelGP
-
-# The largest number of entries of temporary tensors on the CPU, which its caches can hold.
-_MOST_ENTRIES = 2**19
 
 
 class HighestOfParticles:
@@ -40,8 +37,7 @@ class HighestOfParticles:
 
     def value(self, X: Tensor) -> Tensor:
         """The ``n`` values at ``n x d`` points."""
-        entries = len(self._constants) * max(self._model.num_observations, 1)
-        chunks = X.split(points_at_once(X, _MOST_ENTRIES // entries, entries))
+        chunks = in_chunks(X, len(self._constants) * self._model.num_observations)
         return torch.cat([self._value(chunk) for chunk in chunks])
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:

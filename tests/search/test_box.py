@@ -222,7 +222,7 @@ def test_the_average_and_its_gradient_are_those_of_the_models(kind, num_points):
 @pytest.mark.parametrize(("num_models", "average"), [(8, True), (64, False)])
 def test_memory_of_a_screening_does_not_grow_with_the_models(num_models, average, monkeypatch):
     limit, num_points = 2**14, 64
-    monkeypatch.setattr(chunks, "_MOST_ENTRIES", limit)
+    monkeypatch.setattr(chunks, "_ON_CUDA", limit)
     kernels = [rbf(0.3 + 0.02 * i) for i in range(num_models)]
     X, Z = BOX.sample(num_points, 0), BOX.sample(600, 1)
     Y = X.sum(dim=-1).sin()
