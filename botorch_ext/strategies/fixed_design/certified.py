@@ -31,8 +31,8 @@ from botorch_ext.strategies.fixed_design.progress import (
     Progress,
     Schedule,
     plain_certificate,
-    recorded_phase,
 )
+from botorch_ext.strategies.fixed_design.round_records import recorded_phase
 from botorch_ext.strategies.fixed_design.survivors import evaluated_at
 from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.widths import Width, as_width

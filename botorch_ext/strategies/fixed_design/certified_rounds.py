@@ -20,9 +20,9 @@ from botorch_ext.strategies.fixed_design.progress import (
     Schedule,
     is_reached,
     plain_certificate,
-    recorded_phase,
 )
-from botorch_ext.strategies.fixed_design.survivors import Choice, evaluated_at
+from botorch_ext.strategies.fixed_design.round_records import Choice, recorded_phase
+from botorch_ext.strategies.fixed_design.survivors import evaluated_at
 from botorch_ext.widths import Width
 from botorch_ext.widths.base import ConfidenceModel
 

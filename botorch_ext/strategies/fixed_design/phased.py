@@ -27,7 +27,8 @@ from botorch_ext.strategies.fixed_design.horizon import (
     waiting,
 )
 from botorch_ext.strategies.fixed_design.round import Closing, Round
-from botorch_ext.strategies.fixed_design.survivors import Choice, survivors_of
+from botorch_ext.strategies.fixed_design.round_records import Choice
+from botorch_ext.strategies.fixed_design.survivors import survivors_of
 from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta

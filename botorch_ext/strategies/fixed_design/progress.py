@@ -12,11 +12,7 @@ from torch import Tensor
 from botorch_ext.regions.region import Region
 from botorch_ext.rounds import SquareRoot
 from botorch_ext.strategies.fixed_design.cuts import Cut
-from botorch_ext.strategies.fixed_design.survivors import Choice
-
-# The phases of a round: free steps, then either a block of planned points and a wait for their
-# observations, or a rest if the block would not have been useful.
-PHASES = ("free", "block", "wait", "rest")
+from botorch_ext.strategies.fixed_design.round_records import Choice
 
 
 @dataclass(frozen=True)
@@ -117,14 +113,6 @@ def is_reached(largest: float, promise: float, like: Tensor) -> bool:
     """Whether a standard deviation is at most the promised one, up to rounding."""
     rounding = 1e-9 if like.dtype is torch.float64 else 1e-4
     return largest <= promise * (1 + rounding)
-
-
-def recorded_phase(record: dict[str, Any]) -> str:
-    """The phase in the ``info`` of a trial; raises a ValueError if it is none."""
-    phase = record["phase"]
-    if phase not in PHASES:
-        raise ValueError(f"phase must be one of {PHASES}, got {phase!r}")
-    return phase
 
 
 def plain_certificate(certificate: float) -> float | None:

@@ -29,9 +29,9 @@ from botorch_ext.strategies.fixed_design.progress import (
     Schedule,
     is_reached,
     plain_certificate,
-    recorded_phase,
 )
-from botorch_ext.strategies.fixed_design.survivors import Choice as Plan
+from botorch_ext.strategies.fixed_design.round_records import Choice as Plan
+from botorch_ext.strategies.fixed_design.round_records import recorded_phase
 from botorch_ext.strategies.fixed_design.survivors import SetSurvivors, evaluated_at
 from botorch_ext.widths import FixedDesign, Width
 
