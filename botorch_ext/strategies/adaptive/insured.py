@@ -126,9 +126,6 @@ class InsuredStrategy(BoundsStrategy):
             for x, row, value in zip(X.tolist(), rows, Y.tolist(), strict=True):
                 self._told.observe(tuple(x), row, value)
 
-    #: Whether trials may be spent on certificates.
-    buys_blocks: bool = False
-
     @property
     def terms(self) -> Terms:
         """The limits on what the insurance may cost."""
