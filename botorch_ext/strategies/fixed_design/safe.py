@@ -152,7 +152,7 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
         if now.phase == "block":
             x, at = self._planned()
             row = {"index": at["index"]}
-            choice = Choice(at["index"], "block", now.cost, suspect=self.ledger.suspect)
+            choice = Choice("block", now.cost, suspect=self.ledger.suspect)
             known = self._bounds(self._rows.posterior)
             info = row | self._recorded(known, look, choice, x, row)
             self._ahead = look, choice
