@@ -12,11 +12,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import flag, one_number, whole_number
+from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.predictions.mixture import GPMixture
+from botorch_ext.records import plain
 from botorch_ext.regions.region import Region
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
@@ -26,7 +27,7 @@ from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.certifying_strategy import USEFUL, CertifyingStrategy
 from botorch_ext.strategies.fixed_design.horizon import require_prior
 from botorch_ext.strategies.fixed_design.progress import Progress, Schedule, plain_certificate
-from botorch_ext.strategies.fixed_design.round_records import Cut, recorded_phase
+from botorch_ext.strategies.fixed_design.round_records import Cut, PlayedCertified
 from botorch_ext.strategies.fixed_design.survivors import (
     Bounds,
     Elimination,
@@ -118,6 +119,8 @@ class CertifiedElimination(CertifyingStrategy):
             model has data, a prior mean, batch dimensions, transforms, or another dtype or device
             than the domain.
     """
+
+    record = PlayedCertified
 
     def __init__(
         self,
@@ -234,7 +237,7 @@ class CertifiedElimination(CertifyingStrategy):
         info["certificate"] = plain_certificate(now.certificate)
         return x, info | about | noted
 
-    def _begin(self, recorded: dict[str, Any] | None) -> dict[str, Any]:
+    def _begin(self, recorded: PlayedCertified | None) -> dict[str, Any]:
         """Lines 1 to 3 of the pseudo-code before a step; returns what ``info`` says about them. For
         a recorded step nothing is chosen again."""
         self._rows.catch_up()
@@ -243,7 +246,7 @@ class CertifiedElimination(CertifyingStrategy):
             numbers = evaluated_at(self.block_width, self._arrived)
             belief = self._space.belief(self._arrived, self.survivors)
             cut, left = self._cut("closing", belief, numbers, recorded)
-            noted["closing"] = vars(cut).copy()
+            noted["closing"] = plain(cut)
             self._adopt("closing", cut, left)
             self._start_next_round()
         if not self._is_due():
@@ -253,7 +256,7 @@ class CertifiedElimination(CertifyingStrategy):
         belief = self._space.belief_of_known(rows, self.model, self.survivors)
         cut, left = self._cut("cut", belief, numbers, recorded)
         puts_off = self._puts_off(cut, left, recorded)
-        noted["cut"] = vars(cut) | {"put_off": puts_off}
+        noted["cut"] = plain(cut) | {"put_off": puts_off}
         if not puts_off or self._space.cuts_while_putting_off:
             self._adopt("cut", cut, left)
         if puts_off:
@@ -280,21 +283,20 @@ class CertifiedElimination(CertifyingStrategy):
         name: str,
         belief: Any,
         numbers: tuple[float, float],
-        recorded: dict[str, Any] | None,
+        recorded: PlayedCertified | None,
     ) -> tuple[Cut, Elimination]:
         """What the bounds of a belief leave, with a certificate that never increases."""
-        now, seed, cut, known = self._progress, self._population_seed(), None, None
-        if recorded is not None and not self._is_corrected:
-            cut = Cut.recorded(recorded[name], name, self.domain)
-            known = cut.threshold, cut.argmax
+        now, seed, cut = self._progress, self._population_seed(), self._taken(recorded, name)
+        known = self._known_threshold(cut)
         X, bounds = self.evaluated()[0], Bounds(belief, *numbers, self.rkhs_bound)
         if isinstance(now.survivors, Region):
             X = X[now.survivors.meets(X)]
         left = self._space.eliminate(now.survivors, bounds, X, seed, known)
-        if cut is None:
+        if known is None:
             certificate = self._space.certificate(left.survivors, left.bounds, seed)
             volume = self._space.volume(left.survivors, seed)
-            cut = Cut(left.threshold, left.argmax, min(certificate, now.certificate), *volume)
+            certificate = min(certificate, now.certificate)
+            cut = Cut(left.threshold, tuple(left.argmax), certificate, *volume)
         return cut, left
 
     def _adopt(self, name: str, cut: Cut, left: Elimination) -> None:
@@ -307,13 +309,13 @@ class CertifiedElimination(CertifyingStrategy):
             self.certificates.append(where | entry)
         self._progress = now
 
-    def _puts_off(self, cut: Cut, left: Elimination, recorded: dict[str, Any] | None) -> bool:
+    def _puts_off(self, cut: Cut, left: Elimination, recorded: PlayedCertified | None) -> bool:
         """Whether the block is put off, since the standard deviations after all pending results
         would certify enough."""
         if self._progress.watched is None:
             self._progress = replace(self._progress, watched=frozenset(self.pending))
         if recorded is not None:
-            return flag(recorded["cut"]["put_off"], "put_off of the cut")
+            return self._taken(recorded, "cut").put_off
         now = self._progress
         if (
             now.round == 1
@@ -370,8 +372,7 @@ class CertifiedElimination(CertifyingStrategy):
     # --- the next state ---------------------------------------------------------------------------
 
     def _recall(self, trial: Trial) -> None:
-        recorded_phase(trial.info)
-        self._begin(trial.info)
+        self._begin(super()._recall(trial))
 
     def _absorb(self, event: Event) -> None:
         match event:

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from botorch_ext.records import plain
 from botorch_ext.strategies.fixed_design.progress import Schedule
-from botorch_ext.strategies.fixed_design.round_records import recorded_phase, recorded_promise
 from botorch_ext.strategies.fixed_design.round_strategy import RoundStrategy
 
 # A block is useful if the certificate is more than this many times the half-width that the block
@@ -20,9 +20,10 @@ USEFUL = 4.0
 class CertifyingStrategy(RoundStrategy):
     """A strategy whose rounds are free steps, a block, and a wait until enough of it has arrived.
 
-    When a step begins, a subclass asks in turn whether the round `_closes`, and whether a block
-    `_is_due`; otherwise the round `_goes_on`. What a closing and a block change is its own. The
-    argument ``recorded`` is the ``info`` of a recorded step, or None.
+    When a step begins, a subclass asks whether the round `_closes`, then whether a block `_is_due`.
+    If it is, the subclass has it planned by `_plan`, and skipped by `_rest_if_useless`; otherwise
+    `_go_on` ends a rest or a wait that was too long. The argument ``recorded`` is the record of a
+    step that is replayed, or None.
     """
 
     #: The lengths of the rounds and of their blocks.
@@ -44,8 +45,8 @@ class CertifyingStrategy(RoundStrategy):
         """The seed of the points from which a region is searched, one for each round."""
         return self._seed_of(self._progress.round)
 
-    def _closes(self, recorded: dict[str, Any] | None, name: str) -> bool:
-        """Whether enough of the block has arrived; ``name`` is the entry of ``info`` that says
+    def _closes(self, recorded: Any, name: str) -> bool:
+        """Whether enough of the block has arrived; ``name`` is the entry of the record that says
         so."""
         now = self._progress
         if now.phase != "wait":
@@ -53,7 +54,7 @@ class CertifyingStrategy(RoundStrategy):
         if self._arrived.num_observations == len(now.bought):
             return True  # despite rounding
         if recorded is not None:
-            return name in recorded
+            return bool(getattr(recorded, name))
         rounding = 1e-9 if self.domain.dtype is torch.float64 else 1e-4
         return self._largest_std() <= self.kappa * now.promise * (1 + rounding)
 
@@ -68,14 +69,13 @@ class CertifyingStrategy(RoundStrategy):
         # If they suffice for the block, the horizon does not cut this round.
         return now.phase == "free" and now.position >= length - bought and left > bought
 
-    def _plan(self, recorded: dict[str, Any] | None) -> dict[str, Any]:
+    def _plan(self, recorded: Any) -> dict[str, Any]:
         """Plans the block of a round, or more points if too little of it arrived, and returns the
         ``plan`` of ``info``."""
-        again = self._progress.phase == "wait"
-        count = self.schedule.num_bought(self._progress.round)
-        choice = self._plan_block(count, recorded, "plan")
-        if recorded is not None:
-            promise = recorded_promise(recorded["plan"])
+        again, record = self._progress.phase == "wait", self._taken(recorded, "plan")
+        choice = self._plan_block(self.schedule.num_bought(self._progress.round), record)
+        if record is not None:
+            promise = record.promise
         elif again:
             promise = self._progress.promise
         else:
@@ -84,16 +84,16 @@ class CertifyingStrategy(RoundStrategy):
             belief = self._space.belief(model, survivors)
             promise = self._space.largest_std(survivors, belief, self._population_seed())
         self._progress = replace(self._progress, promise=promise)
-        return vars(choice) | {"promise": promise}
+        return plain(choice) | {"promise": promise}
 
-    def _rest_if_useless(self, most: float, recorded: dict[str, Any] | None) -> None:
+    def _rest_if_useless(self, most: float, recorded: Any) -> None:
         """Skips the block that was just planned if the certificate is at most a number."""
         phase = "rest" if self._progress.certificate <= most else "block"
         if recorded is not None and self._is_corrected:
-            phase = recorded_phase(recorded)
+            phase = recorded.phase
         self._progress = replace(self._progress, phase=phase)
 
-    def _go_on(self, recorded: dict[str, Any] | None) -> dict[str, Any]:
+    def _go_on(self, recorded: Any) -> dict[str, Any]:
         """Ends a rest, or plans more points if the wait has lasted for the length of the round.
         Returns what ``info`` says about it."""
         now, length = self._progress, self.schedule.length(self._progress.round)

@@ -13,6 +13,7 @@ from botorch_ext.domains import Domain
 from botorch_ext.exceptions import HorizonWarning
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.predictions.mixture import GPMixture
+from botorch_ext.records import plain
 from botorch_ext.rounds import Rounds
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
@@ -20,7 +21,7 @@ from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.horizon import ObservedMeans, require_prior, waiting
 from botorch_ext.strategies.fixed_design.progress import Progress
 from botorch_ext.strategies.fixed_design.round import Closing, Round
-from botorch_ext.strategies.fixed_design.round_records import recorded_threshold
+from botorch_ext.strategies.fixed_design.round_records import Opening, PlayedInRound
 from botorch_ext.strategies.fixed_design.round_strategy import RoundStrategy
 from botorch_ext.strategies.fixed_design.survivors import Bounds, evaluated_at, survivors_of
 from botorch_ext.strategies.initial_checks import probes_of
@@ -71,6 +72,7 @@ class PhasedElimination(RoundStrategy):
         HorizonWarning: The first round is longer than the horizon.
     """
 
+    record = PlayedInRound
     refuses_attached = "a round is judged by the points of its own plan alone"
 
     def __init__(
@@ -178,21 +180,25 @@ class PhasedElimination(RoundStrategy):
         x, info = self._planned()
         return x, opening | info
 
-    def _begin(self, recorded: dict[str, Any] | None) -> dict[str, Any]:
+    def _begin(self, recorded: PlayedInRound | None) -> dict[str, Any]:
         """Starts a round if the last one is over, and returns what ``info`` says about it; for a
         recorded step nothing is chosen again."""
         if self._progress.phase == "block":
             return {}
-        cut = self._close(recorded) if self.rounds else {}
+        record = self._taken(recorded, "opening")
+        closing = self._close(record) if self.rounds else Closing([])
         number, step = self._progress.round, self.history.num_asked
         length = min(self._length_of(number), self.horizon - step)
-        choice = self._plan_block(length, recorded, "opening")
+        choice = self._plan_block(length, record)
         survivors, points = self._progress.survivors, self._space.points(choice)
         self.rounds.append(Round(number, step, survivors, choice, points))
-        return {"opening": vars(choice) | cut}
+        opening = plain(choice)
+        if closing.threshold is not None:
+            opening |= {"threshold": closing.threshold, "argmax": closing.argmax}
+        return {"opening": opening}
 
-    def _close(self, recorded: dict[str, Any] | None) -> dict[str, Any]:
-        """Ends the last round, and returns what ``opening`` says about it."""
+    def _close(self, record: Opening | None) -> Closing:
+        """Ends the last round; the threshold is that of the record, if there is one."""
         round, survivors = self.rounds[-1], self._progress.survivors
         arrived = [id for id in round.ids if id in self.history.values]
         closing = Closing(arrived)
@@ -202,21 +208,19 @@ class PhasedElimination(RoundStrategy):
             posterior.add(X, X.new_tensor([self.history.values[id] for id in arrived]))
             numbers = evaluated_at(self.width, posterior)
             bounds = Bounds(self._space.belief(posterior, survivors), *numbers)
-            known = None
-            if recorded is not None and not self._is_corrected:
-                known = recorded_threshold(recorded["opening"], "opening", self.domain)
+            known = self._known_threshold(record)
             seed = self._seed_of(round.first)
             left = self._space.eliminate(survivors, bounds, X, seed, known)
             closing = Closing(arrived, *numbers, left.threshold, left.argmax)
             survivors = left.survivors
         self.rounds[-1] = round.ended(closing)
         self._progress = replace(self._progress, survivors=survivors).next_round()
-        return {"threshold": closing.threshold, "argmax": closing.argmax}
+        return closing
 
     # --- the next state ---------------------------------------------------------------------------
 
     def _recall(self, trial: Trial) -> None:
-        self._begin(trial.info)
+        self._begin(super()._recall(trial))
 
     def _absorb(self, event: Event) -> None:
         match event:

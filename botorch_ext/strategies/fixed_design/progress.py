@@ -49,7 +49,7 @@ class Progress:
         survivors: The points that may be asked: ascending rows of the finite set, or the region.
         certificate: The largest regret of any survivor; infinite while nothing is known.
         round: The number of the round, from 1.
-        phase: One of `PHASES`.
+        phase: A `Phase`.
         position: The number of steps of this round so far.
         planned: The ``m x d`` points of this round's blocks; the asked ones come first.
         plan: Their rows or coordinates.

@@ -1,19 +1,20 @@
-"""What ``info`` records about rounds, and how it is read again."""
+"""The records of trials of methods that play rounds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal
 
-from botorch_ext.checks import amount
 from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.records import Finite, NonNegative
+from botorch_ext.strategies.adaptive.insured import PlayedInsured
 
 # The phases of a round: free steps, then either a block of planned points and a wait for their
 # observations, or a rest if the block would not have been useful.
-PHASES = ("free", "block", "wait", "rest")
+Phase = Literal["free", "block", "wait", "rest"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Choice:
     """The plan of a round.
 
@@ -24,36 +25,50 @@ class Choice:
         volume_error: The standard error of ``volume``, which is an estimate on a box.
     """
 
-    plan: list[Any]
-    std: list[float]
-    volume: float
-    volume_error: float
+    plan: tuple[Any, ...]
+    std: tuple[NonNegative, ...]
+    volume: NonNegative
+    volume_error: NonNegative
 
-    @classmethod
-    def recorded(cls, record: dict[str, Any], domain: Domain) -> Self:
-        """The plan in the ``info`` of a trial.
-
-        Raises:
-            KeyError: If an entry is missing.
-            ValueError: If a point is not in the domain, if the numbers of points and of standard
-                deviations differ, or if a number is impossible.
-        """
-        choice = cls(**{name: record[name] for name in cls.__annotations__})
-        if len(choice.std) != len(choice.plan):
-            raise ValueError(f"std must be {len(choice.plan)} numbers, got {len(choice.std)}")
-        for name in ("std", "volume", "volume_error"):
-            for number in choice.std if name == "std" else [record[name]]:
-                amount(number, f"{name} of the plan", "non-negative and finite")
+    def check(self, domain: Domain) -> None:
+        """Raises a ValueError unless these are points of the domain with a standard deviation
+        each."""
+        if len(self.std) != len(self.plan):
+            raise ValueError(f"std must be {len(self.plan)} numbers, got {len(self.std)}")
         if isinstance(domain, FiniteSet):
-            for row in choice.plan:
+            for row in self.plan:
                 if type(row) is not int or not 0 <= row < domain.num_points:
                     raise ValueError(f"plan must be rows of {domain.num_points} points, got {row}")
-        elif choice.plan:
-            domain.require_contains(choice.plan, "plan")
-        return choice
+        elif self.plan:
+            domain.require_contains(self.plan, "plan")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
+class Opening(Choice):
+    """The plan of a round, and the elimination before it.
+
+    Args:
+        threshold: The largest lower bound, which the upper bounds of survivors reach; None if
+            nothing was eliminated, since no observation had arrived.
+        argmax: The ``d`` coordinates where the lower bound is largest.
+    """
+
+    threshold: Finite | None = None
+    argmax: tuple[Finite, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Block(Choice):
+    """The plan of a block.
+
+    Args:
+        promise: The largest standard deviation that the first block of the round leaves.
+    """
+
+    promise: NonNegative
+
+
+@dataclass(frozen=True)
 class Cut:
     """The certificate of the points that an elimination leaves.
 
@@ -66,49 +81,72 @@ class Cut:
         volume_error: The standard error of ``volume``, which is an estimate on a box.
     """
 
-    threshold: float
-    argmax: list[float]
-    certificate: float
-    volume: float
-    volume_error: float
-
-    @classmethod
-    def recorded(cls, record: dict[str, Any], name: str, domain: Domain) -> Self:
-        """The cut in the ``info`` of a trial, under this name.
-
-        Raises:
-            KeyError: If an entry is missing.
-            ValueError: If ``argmax`` is not in the domain, or if a number is impossible.
-        """
-        recorded_threshold(record, name, domain)
-        for key in ("certificate", "volume", "volume_error"):
-            amount(record[key], f"{key} of the {name}", "non-negative and finite")
-        return cls(**{name: record[name] for name in cls.__annotations__})
+    threshold: Finite
+    argmax: tuple[Finite, ...]
+    certificate: NonNegative
+    volume: NonNegative
+    volume_error: NonNegative
 
 
-def recorded_threshold(
-    record: dict[str, Any], name: str, domain: Domain
-) -> tuple[float, list[float]]:
-    """The largest lower bound and its place in a record with this name.
+@dataclass(frozen=True)
+class CutByAll(Cut):
+    """The cut by all told data.
 
-    Raises:
-        KeyError: If an entry is missing.
-        ValueError: If the place is not in the domain, or if the number is impossible.
+    Args:
+        put_off: Whether the block was put off.
     """
-    threshold = amount(record["threshold"], f"threshold of the {name}", "finite")
-    domain.require_contains(record["argmax"], f"argmax of the {name}")
-    return threshold, record["argmax"]
+
+    put_off: bool
 
 
-def recorded_phase(record: dict[str, Any]) -> str:
-    """The phase in the ``info`` of a trial; raises a ValueError if it is none."""
-    phase = record["phase"]
-    if phase not in PHASES:
-        raise ValueError(f"phase must be one of {PHASES}, got {phase!r}")
-    return phase
+@dataclass(frozen=True)
+class PlayedInRound:
+    """The record of a trial of `PhasedElimination`.
+
+    Args:
+        round: The number of the round.
+        std: The standard deviation at the point, given those before it.
+        opening: What was decided before the first trial of a round.
+    """
+
+    round: int
+    std: NonNegative
+    opening: Opening | None = None
 
 
-def recorded_promise(record: dict[str, Any]) -> float:
-    """The largest standard deviation that a recorded plan leaves; raises a ValueError if the number
-    is impossible."""
-    return amount(record["promise"], "promise", "non-negative and finite")
+@dataclass(frozen=True)
+class PlayedCertified:
+    """The record of a trial of `CertifiedElimination`.
+
+    Args:
+        phase: The phase of the round.
+        round: The number of the round.
+        closing: The cut by the observations of a block, if a round closed before the trial.
+        cut: The cut by all told data, if there was one before the trial.
+        plan: The block that was planned before the trial, if one was.
+    """
+
+    phase: Phase
+    round: int
+    closing: Cut | None = None
+    cut: CutByAll | None = None
+    plan: Block | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayedSafe(PlayedInsured):
+    """The record of a trial of a `SafeStrategy` with certificates, beside its `Choice`.
+
+    Args:
+        phase: The phase of the round.
+        round: The number of the round.
+        certificate: The largest regret of a point that is exploited at this step.
+        closed: Whether a round closed before the trial.
+        plan: The block that was planned before the trial, if one was.
+    """
+
+    phase: Phase
+    round: int
+    certificate: NonNegative
+    closed: bool = False
+    plan: Block | None = None

@@ -20,8 +20,8 @@ from botorch_ext.strategies.fixed_design.round_records import Choice
 class RoundStrategy(Strategy):
     """A strategy that plays rounds, with blocks of points that are planned by their variance.
 
-    A subclass moves `_progress` on when a step begins. For a recorded step it takes its choices
-    from ``info``, and chooses nothing again.
+    A subclass moves `_progress` on when a step begins. For a step that is replayed it takes its
+    choices from the record, and chooses nothing again.
     """
 
     #: T, the number of trials.
@@ -45,13 +45,31 @@ class RoundStrategy(Strategy):
     def _planner(self) -> KernelGP:
         """The model by which blocks are planned; nobody changes it."""
 
-    def _plan_block(self, count: int, recorded: dict[str, Any] | None, name: str) -> Choice:
-        """Plans the next points to be asked, or takes them from an entry of recorded ``info``."""
-        if recorded is None:
+    def _taken(self, recorded: Any, name: str) -> Any:
+        """An entry of a record; None without a record, when it is to be decided."""
+        entry = getattr(recorded, name, None)
+        if recorded is not None and entry is None:
+            trial = len(self.history.trials)
+            raise ValueError(f"{name} in the info of trial {trial} must be given, got None")
+        return entry
+
+    def _known_threshold(self, record: Any) -> tuple[float, list[float]] | None:
+        """The largest lower bound of a recorded elimination and its place; None if it is to be
+        found, as there is no record, or other values after a correction."""
+        if record is None or self._is_corrected:
+            return None
+        trial = len(self.history.trials)
+        self.domain.require_contains(record.argmax, f"argmax in the info of trial {trial}")
+        return record.threshold, list(record.argmax)
+
+    def _plan_block(self, count: int, record: Choice | None) -> Choice:
+        """Plans the next points to be asked, or takes them from a record."""
+        if record is not None:
+            record.check(self.domain)
+            choice = record
+        else:
             survivors, seed = self._progress.survivors, self._seed_of(self.history.num_asked)
             choice = self._space.choose(survivors, self._planner(), count, seed)
-        else:
-            choice = Choice.recorded(recorded[name], self.domain)
         self._progress = self._progress.planning(choice, self._space.points(choice))
         return choice
 

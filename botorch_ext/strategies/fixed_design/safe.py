@@ -9,7 +9,7 @@ from typing import Any, Unpack, cast
 
 from torch import Tensor
 
-from botorch_ext.checks import amount, flag, whole_number
+from botorch_ext.checks import flag, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
@@ -24,6 +24,7 @@ from botorch_ext.strategies.adaptive.told_bounds import Look
 from botorch_ext.strategies.events import Event, Told, Trial
 from botorch_ext.strategies.fixed_design.certifying_strategy import USEFUL, CertifyingStrategy
 from botorch_ext.strategies.fixed_design.progress import Progress, Schedule, plain_certificate
+from botorch_ext.strategies.fixed_design.round_records import PlayedSafe
 from botorch_ext.strategies.fixed_design.survivors import SetSurvivors, evaluated_at
 from botorch_ext.widths import FixedDesign, Width
 
@@ -103,7 +104,7 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
             return
         if not isinstance(domain, FiniteSet) or self.context_space is not None:
             raise ValueError("certificates need a FiniteSet, without a context_domain")
-        self.takes_actions = False
+        self.record, self.takes_actions = PlayedSafe, False
         self.horizon = whole_number(horizon, "horizon", least=1)
         if self._first_points.num >= self.horizon:
             first = self._first_points.num
@@ -161,7 +162,7 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
         about = {"round": now.round, "phase": now.phase, "certificate": now.certificate}
         return x, info | about | noted
 
-    def _begin(self, recorded: dict[str, Any] | None) -> tuple[Look, dict[str, Any]]:
+    def _begin(self, recorded: PlayedSafe | None) -> tuple[Look, dict[str, Any]]:
         """Updates the rounds when a step begins, and returns the bounds and what ``info`` says
         about the rounds. For a recorded step nothing is chosen again."""
         look, noted = self._look(), {}
@@ -214,11 +215,11 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
         inside = inside | ~inside.any()
         return inside.nonzero().flatten(), (upper.max() - lower[inside].min()).clamp_min(0)
 
-    def _certify(self, look: Look, recorded: dict[str, Any] | None) -> None:
+    def _certify(self, look: Look, recorded: PlayedSafe | None) -> None:
         """Renews the certificate, which is no larger than before unless the level changed or a
         model became credible again."""
         if recorded is not None and not self._is_corrected:
-            certificate = amount(recorded["certificate"], "certificate", "non-negative and finite")
+            certificate = recorded.certificate
         else:
             players = look.playing[:, look.level].tolist()
             is_back = any(new and not old for new, old in zip(players, self._players, strict=True))
@@ -229,8 +230,8 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
 
     # --- the next state ---------------------------------------------------------------------------
 
-    def _look_again(self, trial: Trial) -> Look:
-        return self._begin(trial.info)[0] if self.buys_blocks else super()._look_again(trial)
+    def _look_again(self, record: Any) -> Look:
+        return self._begin(record)[0] if self.buys_blocks else super()._look_again(record)
 
     def _follow(self, trial: Trial, look: Look) -> None:
         if self.buys_blocks:

@@ -86,11 +86,11 @@ class SetSurvivors(Immutable):
         model and of the plan before it."""
         batch = plan(FiniteSet(self.candidates[survivors]), model, length, seed=seed)
         rows = survivors[batch.indices].tolist()
-        return Choice(rows, batch.std.tolist(), *self.volume(survivors, seed))
+        return Choice(tuple(rows), tuple(batch.std.tolist()), *self.volume(survivors, seed))
 
     def points(self, choice: Choice) -> Tensor:
         """The planned points, ``t_r x d``."""
-        return self.candidates[choice.plan]
+        return self.candidates[list(choice.plan)]
 
     def volume(self, survivors: Tensor, seed: int) -> tuple[float, float]:
         """The share of the domain that survives, and its standard error."""
@@ -204,7 +204,8 @@ class BoxSurvivors(Immutable):
 
     def choose(self, survivors: Region, model: KernelGP, length: int, seed: int) -> Choice:
         batch = plan_in_region(survivors, model, length, self._population(survivors, seed).points)
-        return Choice(batch.X.tolist(), batch.std.tolist(), *self.volume(survivors, seed))
+        points, std = tuple(batch.X.tolist()), tuple(batch.std.tolist())
+        return Choice(points, std, *self.volume(survivors, seed))
 
     def points(self, choice: Choice) -> Tensor:
         return self.whole.like.new_tensor(choice.plan).reshape(-1, self.whole.dim)
