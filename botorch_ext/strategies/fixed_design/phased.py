@@ -191,11 +191,11 @@ class PhasedElimination(RoundStrategy):
         length = min(self._length_of(number), self.horizon - step)
         choice = self._plan_block(length, record)
         survivors, points = self._progress.survivors, self._space.points(choice)
-        self.rounds.append(Round(number, step, survivors, choice, points))
-        opening = plain(choice)
-        if closing.threshold is not None:
-            opening |= {"threshold": closing.threshold, "argmax": closing.argmax}
-        return {"opening": opening}
+        argmax = None if closing.argmax is None else tuple(closing.argmax)
+        end = {"threshold": closing.threshold, "argmax": argmax}
+        opening = Opening(**(vars(choice) | end))
+        self.rounds.append(Round(number, step, survivors, opening, points))
+        return {"opening": plain(opening)}
 
     def _close(self, record: Opening | None) -> Closing:
         """Ends the last round; the threshold is that of the record, if there is one."""
