@@ -1,8 +1,8 @@
 """Records: frozen dataclasses as dicts of plain values, which JSON can hold, and back.
 
 The types of the fields say what a value may be: ``int`` is a whole number of at least 0, `Finite`,
-`NonNegative` and `Positive` are numbers, and ``tuple[..., ...]`` is a list. A field whose default
-is None may be missing, and is left out if it is None.
+`NonNegative` and `Positive` are numbers, ``tuple[..., ...]`` is a list, and ``Any`` may be
+anything. A field whose default is None may be missing, and is left out if it is None.
 """
 
 from __future__ import annotations
@@ -139,7 +139,12 @@ def _dict(value: Any, name: str) -> dict[str, Any]:
     return value
 
 
+def _anything(value: Any, name: str) -> Any:
+    return value
+
+
 _SIMPLE: dict[Any, _Decoder] = {
+    Any: _anything,
     int: _whole_number,
     bool: flag,
     dict[str, Any]: _dict,

@@ -8,8 +8,7 @@ from torch import Tensor
 from botorch_ext.algorithms.argument_checks import algorithm, make_model, published_width
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Domain, FiniteSet
-from botorch_ext.strategies.fixed_design.certified import CertifiedElimination, Free
-from botorch_ext.strategies.fixed_design.certified_rounds import Buy
+from botorch_ext.strategies.fixed_design.certified import Buy, CertifiedElimination, Free
 from botorch_ext.strategies.fixed_design.progress import Schedule
 from botorch_ext.widths import FixedDesign, FixedDesignNet, SelfNormalized, Width, as_width
 

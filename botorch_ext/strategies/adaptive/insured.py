@@ -143,9 +143,6 @@ class InsuredStrategy(BoundsStrategy):
             for x, row, value in zip(X.tolist(), rows, Y.tolist(), strict=True):
                 self._told.observe(tuple(x), row, value)
 
-    #: Whether trials may be spent on certificates.
-    buys_blocks: bool = False
-
     @property
     def terms(self) -> Terms:
         """The limits on what the insurance may cost."""
@@ -229,8 +226,8 @@ class InsuredStrategy(BoundsStrategy):
         credible = cast(Credible, self.judge).contenders(self)
         return self._told.look(self._rows, self.history, self.ledger.level, credible)
 
-    def _look_again(self, trial: Trial) -> Look:
-        """The look before a trial that was recorded."""
+    def _look_again(self, record: Any) -> Look:
+        """The look before a trial with this record."""
         return self._look()
 
     def _on_offer(
@@ -352,7 +349,7 @@ class InsuredStrategy(BoundsStrategy):
         choice.check(self.terms, trial.id, name)
         if not self._told.is_listed:
             self._recorded_rows(trial)
-        return self._look_again(trial), choice
+        return self._look_again(record), choice
 
     def _recorded_rows(self, trial: Trial) -> Tensor:
         """The rows that ``info`` of a trial adds to the watched ones, checked."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
@@ -13,30 +14,34 @@ from torch import Tensor
 
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.predictions.mixture import GPMixture
+from botorch_ext.records import plain
 from botorch_ext.regions.region import Region
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
-from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.adaptive.predictions import ToldOnly
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
-from botorch_ext.strategies.fixed_design.certified_rounds import Buy, CertifiedRounds, Move, Seen
-from botorch_ext.strategies.fixed_design.horizon import (
-    require_before_horizon,
-    require_left,
-    require_prior,
+from botorch_ext.strategies.fixed_design.certifying_strategy import USEFUL, CertifyingStrategy
+from botorch_ext.strategies.fixed_design.horizon import require_prior
+from botorch_ext.strategies.fixed_design.progress import Progress, Schedule, plain_certificate
+from botorch_ext.strategies.fixed_design.round_records import Cut, PlayedCertified
+from botorch_ext.strategies.fixed_design.survivors import (
+    Bounds,
+    Elimination,
+    evaluated_at,
+    survivors_of,
 )
-from botorch_ext.strategies.fixed_design.progress import (
-    Progress,
-    Schedule,
-    plain_certificate,
-    recorded_phase,
-)
-from botorch_ext.strategies.fixed_design.survivors import evaluated_at
 from botorch_ext.strategies.initial_checks import probes_of
-from botorch_ext.widths import Width, as_width
+from botorch_ext.widths import ConfidenceModel, Width, as_width
 from botorch_ext.widths.base import check_rkhs_bound, require
+
+Buy = Literal["useful", "always"]
+
+# A block is put off if the pending trials would reduce the certificate to this share.
+_ENOUGH = 0.5
 
 #: A rule of the user's: a function of the posterior of the told data, the region (on a finite set a
 #: `FiniteSet` of the survivors), the ``p x d`` points of pending and failed trials, and a seed,
@@ -45,7 +50,7 @@ FreeRule = Callable[[KernelGP, FiniteSet | Region, Tensor, int], Any]
 Free = Literal["gp_bucb"] | FreeRule
 
 
-class CertifiedElimination(Strategy):
+class CertifiedElimination(CertifyingStrategy):
     """Plays free steps of any rule inside a region whose points all have a certified regret.
 
     A share of each round is spent on a block of points of largest variance, whose observations
@@ -115,6 +120,8 @@ class CertifiedElimination(Strategy):
             than the domain.
     """
 
+    record = PlayedCertified
+
     def __init__(
         self,
         domain: Domain,
@@ -160,25 +167,15 @@ class CertifiedElimination(Strategy):
         self.buy, self.free = buy, free
         self.schedule = Schedule(self.horizon - num_initial, self.share)
         self.certificates: list[dict[str, Any]] = []
-        self._rounds = CertifiedRounds(
-            domain,
-            model,
-            self.horizon,
-            self.schedule,
-            (self.block_width, self.told_width),
-            rkhs_bound,
-            self.kappa,
-            buy,
-        )
-        self._space = self._rounds.space
+        self._space = survivors_of(domain)
         limit = math.inf if rkhs_bound is None else 2 * rkhs_bound
         self._progress = Progress(self._space.whole, limit)
-        posterior = self._space.posterior(model)
+        self._arrived = self._nothing_arrived()
+        listed = isinstance(domain, FiniteSet)
+        posterior = FinitePosterior.from_model(model, domain.points) if listed else model.fork()
         if self.initial is not None:
             posterior.add(*self.initial)
         self._rows: PendingRows[Any] = PendingRows(posterior, PendingPolicy("hallucinate"))
-        # The prior with the told points of the blocks of this round.
-        self._arrived = model.fork()
         # The posterior of the told data, which is given to a rule of the user's.
         self._told = model.fork() if callable(free) else None
         if self._told is not None and self.initial is not None:
@@ -233,25 +230,123 @@ class CertifiedElimination(Strategy):
 
     # --- decisions --------------------------------------------------------------------------------
 
-    def require_askable(self, num_trials: int, choices: Choices) -> None:
-        require_left(num_trials, self.history.num_asked, self.horizon)
-
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        self._ahead = move = self._moved(None)
-        progress, step = move.progress, self.history.num_asked
-        if progress.phase == "block":
-            x = progress.planned[len(progress.bought)].clone()  # pyright: ignore
-        else:
-            x, where = self._freely(progress, self._seed_of(step))
-            move.info.update(where)
-        return x, move.info
+        noted, now = self._begin(None), self._progress
+        x, about = self._planned() if now.phase == "block" else self._freely()
+        info = {"phase": now.phase, "round": now.round}
+        info["certificate"] = plain_certificate(now.certificate)
+        return x, info | about | noted
+
+    def _begin(self, recorded: PlayedCertified | None) -> dict[str, Any]:
+        """Lines 1 to 3 of the pseudo-code before a step; returns what ``info`` says about them. For
+        a recorded step nothing is chosen again."""
+        self._rows.catch_up()
+        noted: dict[str, Any] = {}
+        if self._closes(recorded, "closing"):
+            numbers = evaluated_at(self.block_width, self._arrived)
+            belief = self._space.belief(self._arrived, self.survivors)
+            cut, left = self._cut("closing", belief, numbers, recorded)
+            noted["closing"] = plain(cut)
+            self._adopt("closing", cut, left)
+            self._start_next_round()
+        if not self._is_due():
+            return noted | self._go_on(recorded)
+        rows = self._rows.posterior
+        numbers = evaluated_at(self.told_width, self._of_told(rows))
+        belief = self._space.belief_of_known(rows, self.model, self.survivors)
+        cut, left = self._cut("cut", belief, numbers, recorded)
+        puts_off = self._puts_off(cut, left, recorded)
+        noted["cut"] = plain(cut) | {"put_off": puts_off}
+        if not puts_off or self._space.cuts_while_putting_off:
+            self._adopt("cut", cut, left)
+        if puts_off:
+            self._progress = replace(self._progress, put_off=self._progress.put_off + 1)
+            return noted
+        noted["plan"] = self._plan(recorded)
+        if self.buy == "useful":
+            width, offset = evaluated_at(self.block_width, self._of_block())
+            self._rest_if_useless(USEFUL * (width * self._progress.promise + offset), recorded)
+        return noted
+
+    def _planner(self) -> KernelGP:
+        return self._arrived
+
+    def _nothing_arrived(self) -> KernelGP:
+        return self.model.fork()
+
+    def _largest_std(self) -> float:
+        belief = self._space.belief(self._arrived, self.survivors)
+        return self._space.largest_std(self.survivors, belief, self._population_seed())
+
+    def _cut(
+        self,
+        name: str,
+        belief: Any,
+        numbers: tuple[float, float],
+        recorded: PlayedCertified | None,
+    ) -> tuple[Cut, Elimination]:
+        """What the bounds of a belief leave, with a certificate that never increases."""
+        now, seed, cut = self._progress, self._population_seed(), self._taken(recorded, name)
+        known = self._known_threshold(cut)
+        X, bounds = self.evaluated()[0], Bounds(belief, *numbers, self.rkhs_bound)
+        if isinstance(now.survivors, Region):
+            X = X[now.survivors.meets(X)]
+        left = self._space.eliminate(now.survivors, bounds, X, seed, known)
+        if known is None:
+            certificate = self._space.certificate(left.survivors, left.bounds, seed)
+            volume = self._space.volume(left.survivors, seed)
+            certificate = min(certificate, now.certificate)
+            cut = Cut(left.threshold, tuple(left.argmax), certificate, *volume)
+        return cut, left
+
+    def _adopt(self, name: str, cut: Cut, left: Elimination) -> None:
+        """Goes on with the survivors of a cut, and lists its certificate if that is new."""
+        now = replace(self._progress, survivors=left.survivors, certificate=cut.certificate)
+        last = self.certificates[-1] if self.certificates else {}
+        entry = {key: getattr(cut, key) for key in ("certificate", "volume", "volume_error")}
+        if any(last.get(key) != entry[key] for key in ("certificate", "volume")):
+            where = {"trial": len(self.history.trials), "round": now.round, "by": name}
+            self.certificates.append(where | entry)
+        self._progress = now
+
+    def _puts_off(self, cut: Cut, left: Elimination, recorded: PlayedCertified | None) -> bool:
+        """Whether the block is put off, since the standard deviations after all pending results
+        would certify enough."""
+        if self._progress.watched is None:
+            self._progress = replace(self._progress, watched=frozenset(self.pending))
+        if recorded is not None:
+            return self._taken(recorded, "cut").put_off
+        now = self._progress
+        if (
+            now.round == 1
+            or now.watched.isdisjoint(self.pending)  # pyright: ignore
+            or now.put_off >= self.schedule.length(now.round)
+        ):
+            return False
+        belief = self._space.belief(self._without_failed(), left.survivors)
+        bounds, seed = replace(left.bounds, belief=belief), self._population_seed()
+        return self._space.certificate(left.survivors, bounds, seed) <= _ENOUGH * cut.certificate
+
+    def _of_told(self, posterior: Any) -> ConfidenceModel:
+        """The posterior without pending rows, as a width needs it."""
+        factor = posterior.factor
+        gain = posterior.information_gain() - factor.pending_information_gain()
+        count = posterior.num_observations - len(factor.pending)
+        return ToldOnly(posterior.noise_variance, count, self.domain.dim, gain)
+
+    def _of_block(self) -> ConfidenceModel:
+        """The planned block with all its points told, as a width needs it."""
+        noise, std = self.model.noise_variance, self._progress.std
+        gain = (noise.new_tensor(std).square() / noise).log1p().sum() / 2
+        return ToldOnly(noise, len(std), self.domain.dim, gain)
 
     @torch.no_grad()
-    def _freely(self, progress: Progress, seed: int) -> tuple[Tensor, dict[str, int]]:
-        posterior, survivors = self._rows.posterior, progress.survivors
+    def _freely(self) -> tuple[Tensor, dict[str, int]]:
+        posterior, survivors = self._rows.posterior, self.survivors
+        seed = self._seed_of(self.history.num_asked)
         if not callable(self.free):
             width = evaluated_at(self.free_width, posterior)[0]
-            seeds = seed, self._rounds.population_seed(progress, self._seen())
+            seeds = seed, self._population_seed()
             return self._space.highest(survivors, posterior, width, self._incumbents, seeds)
         told, like = self._told.fork(), self.domain.like  # pyright: ignore
         pending = [self.history.trials[id].x for id in self.history.unanswered]
@@ -269,23 +364,6 @@ class CertifiedElimination(Strategy):
             raise ValueError(f"free must return a point of the region, got {answer!r}")
         return x[0].clone(), where
 
-    def _moved(self, recorded: dict[str, Any] | None) -> Move:
-        """The phase and the ``info`` with which the next step begins."""
-        self._rows.catch_up()
-        return self._rounds.moved(self._progress, self._seen(), recorded)
-
-    def _seen(self) -> Seen:
-        return Seen(
-            self.history.num_asked,
-            self.pending,
-            self._rows.posterior,
-            self._without_failed,
-            self._arrived,
-            lambda: self.evaluated()[0],
-            self._seed_of,
-            self._is_corrected,
-        )
-
     def _without_failed(self) -> Any:
         rows, failed = self._rows, self.history.failed
         failed_rows = [row for row, id in enumerate(rows.ids) if id in failed]
@@ -293,19 +371,13 @@ class CertifiedElimination(Strategy):
 
     # --- the next state ---------------------------------------------------------------------------
 
-    def check_event(self, event: Event) -> None:
-        super().check_event(event)
-        if isinstance(event, Asked):
-            require_before_horizon(event.trial.id, self.history, self.horizon)
-
-    def _recall(self, trial: Trial) -> Move:
-        recorded_phase(trial.info)
-        return self._moved(trial.info)
+    def _recall(self, trial: Trial) -> None:
+        self._begin(super()._recall(trial))
 
     def _absorb(self, event: Event) -> None:
         match event:
             case Asked(trial) if self._is_play(trial.id):
-                self._adopt(self._ahead, trial.id)
+                self._progress = self._progress.asked(trial.id)
             case Told(id, value):
                 x = self.history.trials[id].x
                 for model in self._told, self._arrived if id in self._progress.bought else None:
@@ -314,22 +386,6 @@ class CertifiedElimination(Strategy):
             case Attached(trial, value) if self._told is not None:
                 self._told.add(trial.x.unsqueeze(0), trial.x.new_tensor([value]))
         self._rows.absorb(event, self.history)
-
-    def _adopt(self, move: Move, id: int) -> None:
-        before, now = self._progress, move.progress
-        if now.round > before.round:
-            self._arrived = self.model.fork()
-        last = self.certificates[-1] if self.certificates else {}
-        for name in ("closing", "cut"):
-            record = move.info.get(name)
-            if record is None or (record.get("put_off") and not self._space.cuts_while_putting_off):
-                continue
-            entry = {key: record[key] for key in ("certificate", "volume", "volume_error")}
-            if any(last.get(key) != entry[key] for key in ("certificate", "volume")):
-                round = before.round if name == "closing" else now.round
-                self.certificates.append({"trial": id, "round": round, "by": name, **entry})
-                last = entry
-        self._progress = now.asked(id)
 
     def _mixture(self, context: Tensor | None) -> GPMixture:
         return GPMixture.of([self._rows.told(self.history)])

@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
 
-from botorch_ext.checks import amount, flag
+from botorch_ext.checks import flag
 from botorch_ext.delays import SeenDelays
-from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains import Domain
 from botorch_ext.exceptions import HorizonWarning
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.predictions.mixture import GPMixture
-from botorch_ext.regions.region import Region
+from botorch_ext.records import plain
 from botorch_ext.rounds import Rounds
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
-from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
-from botorch_ext.strategies.fixed_design.horizon import (
-    ObservedMeans,
-    require_before_horizon,
-    require_left,
-    require_prior,
-    waiting,
-)
+from botorch_ext.strategies.fixed_design.horizon import ObservedMeans, require_prior, waiting
+from botorch_ext.strategies.fixed_design.progress import Progress
 from botorch_ext.strategies.fixed_design.round import Closing, Round
-from botorch_ext.strategies.fixed_design.survivors import Choice, survivors_of
+from botorch_ext.strategies.fixed_design.round_records import Opening, PlayedInRound
+from botorch_ext.strategies.fixed_design.round_strategy import RoundStrategy
+from botorch_ext.strategies.fixed_design.survivors import Bounds, evaluated_at, survivors_of
 from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta
 
 
-@dataclass(frozen=True, eq=False)
-class _Opening:
-    """The end of a round and the start of the next, decided when the next is first asked for."""
-
-    closing: Closing | None
-    round: Round
-    # The entry of ``info`` from which a replay takes the plan.
-    record: dict[str, Any]
-
-
-class PhasedElimination(Strategy):
+class PhasedElimination(RoundStrategy):
     """Plays rounds of points of largest variance, and eliminates between rounds every point whose
     upper confidence bound is below the largest lower one.
 
@@ -86,6 +72,7 @@ class PhasedElimination(Strategy):
         HorizonWarning: The first round is longer than the horizon.
     """
 
+    record = PlayedInRound
     refuses_attached = "a round is judged by the points of its own plan alone"
 
     def __init__(
@@ -117,6 +104,7 @@ class PhasedElimination(Strategy):
         self.delta = delta
         self.rounds: list[Round] = []
         self._space = survivors_of(domain)
+        self._progress = Progress(self._space.whole)
         self._delays: dict[int, int] = {}
         first = self._length_of(1)
         if first > horizon:
@@ -162,10 +150,10 @@ class PhasedElimination(Strategy):
     # --- decisions --------------------------------------------------------------------------------
 
     def require_askable(self, num_trials: int, choices: Choices) -> None:
-        asked = len(self.history.trials)
-        require_left(num_trials, asked, self.horizon)
+        super().require_askable(num_trials, choices)
         if not self.waits:
             return
+        asked = len(self.history.trials)
         available = self.rounds[-1].ids.stop - asked if self.rounds else 0
         if not available and not self._missing():
             available = self._length_of(len(self.rounds) + 1)
@@ -184,81 +172,60 @@ class PhasedElimination(Strategy):
         seen = SeenDelays(tuple(self._delays.values()), ages)
         return self.round_lengths.length(number, self.horizon, self.delta, seen)
 
+    def _planner(self) -> KernelGP:
+        return self.model
+
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        step = len(self.history.trials)
-        opening = self._ahead = self._open(step) if self._opens(step) else None
-        round = self.rounds[-1] if opening is None else opening.round
-        info = {} if opening is None else {"opening": opening.record}
-        return round.points[step - round.first].clone(), info | self._info(round, step)
+        opening = self._begin(None)
+        x, info = self._planned()
+        return x, opening | info
 
-    def _opens(self, step: int) -> bool:
-        """Whether a round starts with this trial."""
-        return not self.rounds or step == self.rounds[-1].ids.stop
+    def _begin(self, recorded: PlayedInRound | None) -> dict[str, Any]:
+        """Starts a round if the last one is over, and returns what ``info`` says about it; for a
+        recorded step nothing is chosen again."""
+        if self._progress.phase == "block":
+            return {}
+        record = self._taken(recorded, "opening")
+        closing = self._close(record) if self.rounds else Closing([])
+        number, step = self._progress.round, self.history.num_asked
+        length = min(self._length_of(number), self.horizon - step)
+        choice = self._plan_block(length, record)
+        survivors, points = self._progress.survivors, self._space.points(choice)
+        argmax = None if closing.argmax is None else tuple(closing.argmax)
+        end = {"threshold": closing.threshold, "argmax": argmax}
+        opening = Opening(**(vars(choice) | end))
+        self.rounds.append(Round(number, step, survivors, opening, points))
+        return {"opening": plain(opening)}
 
-    def _info(self, round: Round, step: int) -> dict[str, Any]:
-        k = step - round.first
-        info: dict[str, Any] = {"round": round.number, "std": round.choice.std[k]}
-        if isinstance(self.domain, FiniteSet):
-            info["index"] = round.choice.plan[k]
-        return info
-
-    def _open(self, step: int) -> _Opening:
-        closing, survivors = self._close(None)
-        length = min(self._length_of(len(self.rounds) + 1), self.horizon - step)
-        choice = self._space.choose(survivors, self.model, length, self._seed_of(step))
-        record: dict[str, Any] = vars(choice).copy()
-        if closing is not None:
-            record |= {"threshold": closing.threshold, "argmax": closing.argmax}
-        return _Opening(closing, self._make_round(step, survivors, choice), record)
-
-    def _recall(self, trial: Trial) -> _Opening | None:
-        require_before_horizon(trial.id, self.history, self.horizon)
-        if self._opens(trial.id):
-            return self._recorded_opening(trial.id, trial.info["opening"])
-        return None
-
-    def _recorded_opening(self, step: int, record: dict[str, Any]) -> _Opening:
-        """The result of `_open` for a recorded trial; nothing is chosen again."""
-        closing, survivors = self._close(None if self._is_corrected else record)
-        if isinstance(survivors, Tensor) and not len(survivors):
-            raise ValueError(f"threshold of trial {step} must leave points, got {record}")
-        round = self._make_round(step, survivors, Choice.recorded(record, self.domain))
-        return _Opening(closing, round, record)
-
-    def _make_round(self, first: int, survivors: Tensor | Region, choice: Choice) -> Round:
-        points = self._space.points(choice)
-        return Round(len(self.rounds) + 1, first, survivors, choice, points)
-
-    def _close(self, record: dict[str, Any] | None) -> tuple[Closing | None, Tensor | Region]:
-        """The end of the last round, and its survivors; the threshold is that of the record, if
-        there is one."""
-        if not self.rounds:
-            return None, self._space.whole
-        round = self.rounds[-1]
+    def _close(self, record: Opening | None) -> Closing:
+        """Ends the last round; the threshold is that of the record, if there is one."""
+        round, survivors = self.rounds[-1], self._progress.survivors
         arrived = [id for id in round.ids if id in self.history.values]
-        if not arrived:
-            return Closing(arrived), round.survivors
-        X = round.points[[id - round.first for id in arrived]]
-        Y = X.new_tensor([self.history.values[id] for id in arrived])
-        known = None
-        if record is not None:
-            threshold = amount(record["threshold"], "threshold", "finite")
-            self.domain.require_contains(record["argmax"], "argmax")
-            known = threshold, record["argmax"]
-        bounds, survivors = self._space.eliminate(
-            round.survivors, self.model, self.width, X, Y, known, self._seed_of(round.first)
-        )
-        return Closing(arrived, *bounds), survivors
+        closing = Closing(arrived)
+        if arrived:
+            X = round.points[[id - round.first for id in arrived]]
+            posterior = self._space.posterior(self.model, survivors)
+            posterior.add(X, X.new_tensor([self.history.values[id] for id in arrived]))
+            numbers = evaluated_at(self.width, posterior)
+            bounds = Bounds(self._space.belief(posterior, survivors), *numbers)
+            known = self._known_threshold(record)
+            seed = self._seed_of(round.first)
+            left = self._space.eliminate(survivors, bounds, X, seed, known)
+            closing = Closing(arrived, *numbers, left.threshold, left.argmax)
+            survivors = left.survivors
+        self.rounds[-1] = round.ended(closing)
+        self._progress = replace(self._progress, survivors=survivors).next_round()
+        return closing
 
     # --- the next state ---------------------------------------------------------------------------
 
+    def _recall(self, trial: Trial) -> None:
+        self._begin(super()._recall(trial))
+
     def _absorb(self, event: Event) -> None:
         match event:
-            case Asked():
-                if self._ahead is not None:
-                    if self.rounds:
-                        self.rounds[-1] = self.rounds[-1].ended(self._ahead.closing)
-                    self.rounds.append(self._ahead.round)
+            case Asked(trial):
+                self._progress = self._progress.asked(trial.id)
             case Told(id):
                 self._delays[id] = len(self.history.trials) - id - 1
 

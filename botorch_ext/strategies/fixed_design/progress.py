@@ -1,4 +1,4 @@
-"""The schedule of the rounds of certified elimination, and the progress within them."""
+"""The schedule of rounds that end with a block, and the progress within rounds."""
 
 from __future__ import annotations
 
@@ -9,14 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.regions.region import Region
 from botorch_ext.rounds import SquareRoot
-from botorch_ext.strategies.fixed_design.cuts import Cut
-from botorch_ext.strategies.fixed_design.survivors import Choice
-
-# The phases of a round: free steps, then either a block of planned points and a wait for their
-# observations, or a rest if the block would not have been useful.
-PHASES = ("free", "block", "wait", "rest")
+from botorch_ext.strategies.fixed_design.round_records import Choice
 
 
 @dataclass(frozen=True)
@@ -55,7 +49,7 @@ class Progress:
         survivors: The points that may be asked: ascending rows of the finite set, or the region.
         certificate: The largest regret of any survivor; infinite while nothing is known.
         round: The number of the round, from 1.
-        phase: One of `PHASES`.
+        phase: A `Phase`.
         position: The number of steps of this round so far.
         planned: The ``m x d`` points of this round's blocks; the asked ones come first.
         plan: Their rows or coordinates.
@@ -68,8 +62,8 @@ class Progress:
         put_off: The number of times that the block was put off since.
     """
 
-    survivors: Tensor | Region
-    certificate: float
+    survivors: Any
+    certificate: float = math.inf
     round: int = 1
     phase: str = "free"
     position: int = 0
@@ -83,20 +77,16 @@ class Progress:
     watched: frozenset[int] | None = None
     put_off: int = 0
 
-    def after(self, cut: Cut) -> Progress:
-        return replace(self, survivors=cut.survivors, certificate=cut.certificate)
-
     def next_round(self) -> Progress:
         return Progress(self.survivors, self.certificate, self.round + 1)
 
-    def planning(self, choice: Choice, points: Tensor, promise: float) -> Progress:
+    def planning(self, choice: Choice, points: Tensor) -> Progress:
         """The progress with more points planned."""
         return replace(
             self,
             planned=points if self.planned is None else torch.cat([self.planned, points]),
             plan=(*self.plan, *choice.plan),
             std=(*self.std, *choice.std),
-            promise=promise,
             waited=0,
             phase="block",
         )
@@ -111,20 +101,6 @@ class Progress:
         bought = (*self.bought, id)
         phase = "wait" if len(bought) == len(self.plan) else "block"
         return replace(after, bought=bought, phase=phase)
-
-
-def is_reached(largest: float, promise: float, like: Tensor) -> bool:
-    """Whether a standard deviation is at most the promised one, up to rounding."""
-    rounding = 1e-9 if like.dtype is torch.float64 else 1e-4
-    return largest <= promise * (1 + rounding)
-
-
-def recorded_phase(record: dict[str, Any]) -> str:
-    """The phase in the ``info`` of a trial; raises a ValueError if it is none."""
-    phase = record["phase"]
-    if phase not in PHASES:
-        raise ValueError(f"phase must be one of {PHASES}, got {phase!r}")
-    return phase
 
 
 def plain_certificate(certificate: float) -> float | None:

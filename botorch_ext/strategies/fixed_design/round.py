@@ -9,7 +9,7 @@ from torch import Tensor
 
 from botorch_ext.regions.region import Region
 from botorch_ext.strategies.events import History
-from botorch_ext.strategies.fixed_design.survivors import Choice
+from botorch_ext.strategies.fixed_design.round_records import Choice
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,9 @@ from typing import Any, Unpack, cast
 
 from torch import Tensor
 
-from botorch_ext.checks import amount, flag, whole_number
+from botorch_ext.checks import flag, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.ranks import reach
@@ -22,25 +21,18 @@ from botorch_ext.strategies.adaptive.insured import InsuredStrategy
 from botorch_ext.strategies.adaptive.judges import Credible
 from botorch_ext.strategies.adaptive.ledger import Choice, Terms
 from botorch_ext.strategies.adaptive.told_bounds import Look
-from botorch_ext.strategies.events import Asked, Event, Told, Trial
-from botorch_ext.strategies.fixed_design.horizon import require_before_horizon, require_left
-from botorch_ext.strategies.fixed_design.progress import (
-    Progress,
-    Schedule,
-    is_reached,
-    plain_certificate,
-    recorded_phase,
-)
-from botorch_ext.strategies.fixed_design.survivors import Choice as Plan
+from botorch_ext.strategies.events import Event, Told, Trial
+from botorch_ext.strategies.fixed_design.certifying_strategy import USEFUL, CertifyingStrategy
+from botorch_ext.strategies.fixed_design.progress import Progress, Schedule, plain_certificate
+from botorch_ext.strategies.fixed_design.round_records import PlayedSafe
 from botorch_ext.strategies.fixed_design.survivors import SetSurvivors, evaluated_at
 from botorch_ext.widths import FixedDesign, Width
 
-# The share of the steps of a round that are spent on its block; and a block is useful if the
-# certificate is more than this many times the half-width that the block promises.
-_SHARE, _USEFUL = 1 / 8, 4.0
+# The share of the steps of a round that are spent on its block.
+_SHARE = 1 / 8
 
 
-class SafeStrategy(InsuredStrategy):
+class SafeStrategy(CertifyingStrategy, InsuredStrategy):
     """Insured optimism over the credible models, which exploits only points that the level has not
     excluded.
 
@@ -107,27 +99,25 @@ class SafeStrategy(InsuredStrategy):
             credibility=credibility,
             **options,
         )
-        self._schedule: Schedule | None = None
-        if not flag(certificates, "certificates"):
+        self.buys_blocks = flag(certificates, "certificates")
+        if not self.buys_blocks:
             return
         if not isinstance(domain, FiniteSet) or self.context_space is not None:
             raise ValueError("certificates need a FiniteSet, without a context_domain")
-        self.takes_actions = False
+        self.record, self.takes_actions = PlayedSafe, False
         self.horizon = whole_number(horizon, "horizon", least=1)
         if self._first_points.num >= self.horizon:
             first = self._first_points.num
             raise ValueError(f"num_initial must be less than the horizon of {horizon}, got {first}")
-        self.buys_blocks = True
-        self._schedule = Schedule(self.horizon - self._first_points.num, _SHARE)
-        rounds = self._schedule.num_rounds
+        self.schedule = Schedule(self.horizon - self._first_points.num, _SHARE)
+        rounds = self.schedule.num_rounds
         told = self._published
         self.block_width = FixedDesign(
             told.rkhs_bound, told.noise_std, told.delta, domain.num_points, rounds
         )
         self._space = SetSurvivors(domain)
-        self._progress = Progress(self._space.whole, math.inf)
-        # The models with the told points of the block of this round.
-        self._block = self._empty_block()
+        self._progress = Progress(self._space.whole)
+        self._arrived = self._nothing_arrived()
         # Whether each model played at the last step, whose certificate holds for those that did.
         self._players: list[bool] = [False] * len(models)
 
@@ -140,13 +130,12 @@ class SafeStrategy(InsuredStrategy):
             while nothing is known), and the list of the ``certificates`` of all trials.
         """
         summary = super().report()
-        if self._schedule is None:
+        if not self.buys_blocks:
             return summary
-        certificate = plain_certificate(self._progress.certificate)
         return summary | {
             "horizon": self.horizon,
             "round": self._progress.round,
-            "certificate": certificate,
+            "certificate": plain_certificate(self._progress.certificate),
             "certificates": [
                 trial.info["certificate"]
                 for trial in self.history.trials
@@ -154,59 +143,69 @@ class SafeStrategy(InsuredStrategy):
             ],
         }
 
-    def require_askable(self, num_trials: int, choices: Choices) -> None:
-        if self._schedule is not None:
-            require_left(num_trials, self.history.num_asked, self.horizon)
-
     # --- decisions --------------------------------------------------------------------------------
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        if self._schedule is None:
+        if not self.buys_blocks:
             return super()._decide(choices)
-        look, now, record = self._begin(self.history.num_asked, None)
+        look, noted = self._begin(None)
+        now = self._progress
         if now.phase == "block":
-            row = now.plan[len(now.bought)]
-            kept = self.ledger.suspect
-            choice = Choice("block", now.cost, suspect=kept)
-            x, known = self._space.candidates[row].clone(), self._bounds(self._rows.posterior)
-            info = {"index": row} | self._recorded(known, look, choice, x, {"index": row})
+            x, at = self._planned()
+            row = {"index": at["index"]}
+            choice = Choice("block", now.cost, suspect=self.ledger.suspect)
+            known = self._bounds(self._rows.posterior)
+            info = row | self._recorded(known, look, choice, x, row)
             self._ahead = look, choice
         else:
             x, info = self._chosen(choices, look)
-        return x, info | {
-            "round": now.round,
-            "phase": now.phase,
-            "certificate": now.certificate,
-        } | record
+        about = {"round": now.round, "phase": now.phase, "certificate": now.certificate}
+        return x, info | about | noted
 
-    def _begin(
-        self, step: int, recorded: dict[str, Any] | None
-    ) -> tuple[Look, Progress, dict[str, Any]]:
-        """Updates the rounds when a step begins, and returns the bounds, the progress and the
-        ``info`` about it. For a recorded step nothing is chosen again."""
-        look, now, record = self._look(), self._progress, {}
-        schedule = cast(Schedule, self._schedule)
-        if now.phase == "wait" and self._closes(now, look, recorded):
-            block, record["closed"] = self._block, True
-            widths = self._told.widths(block, self.block_width)
-            bounds = look.bounds.tightened(block.mean, block.std, widths)
-            credible = cast(Credible, self.judge).contenders(self)
-            again = self._told.judged(look.told, bounds, look.level, credible)
-            look = replace(again, refuted=look.refuted + again.refuted)
-            now = now.next_round()
-        now = self._certified(now, look, recorded)
-        length, bought = schedule.length(now.round), schedule.num_bought(now.round)
-        left = self.horizon - step
-        is_whole = left + now.position > length and left - 1 > bought
-        is_due = now.phase == "free" and is_whole and now.position >= length - bought
-        if now.phase == "rest" and now.position >= length:
-            now = now.next_round()
-        elif is_due or (now.phase == "wait" and now.waited >= length):
-            now = self._planned(now, look, step, bought, recorded, record)
-        if now.round > self._progress.round:
-            self._block = self._empty_block()
-        self._progress = now
-        return look, now, record
+    def _begin(self, recorded: PlayedSafe | None) -> tuple[Look, dict[str, Any]]:
+        """Updates the rounds when a step begins, and returns the bounds and what ``info`` says
+        about the rounds. For a recorded step nothing is chosen again."""
+        look, noted = self._look(), {}
+        if self._closes(recorded, "closed"):
+            look, noted["closed"] = self._tightened(look), True
+            self._start_next_round()
+        self._certify(look, recorded)
+        if not self._is_due():
+            return look, noted | self._go_on(recorded)
+        now, survivors = self._progress, self._survivors(look)[0]
+        self._progress = replace(now, survivors=survivors, cost=now.certificate)
+        noted["plan"] = self._plan(recorded)
+        now, noise = self._progress, float(self._prior.noise_variance[0])
+        width, _ = evaluated_at(self.block_width, self._prior.single(0))
+        eps, root = self.levels[look.level], math.sqrt(len(now.plan) / noise)
+        self._rest_if_useless(USEFUL * (width + eps * root) * now.promise + 2 * eps, recorded)
+        return look, noted
+
+    def _tightened(self, look: Look) -> Look:
+        """The bounds with those of the block that has arrived."""
+        block = self._arrived
+        widths = self._told.widths(block, self.block_width)
+        bounds = look.bounds.tightened(block.mean, block.std, widths)
+        credible = cast(Credible, self.judge).contenders(self)
+        again = self._told.judged(look.told, bounds, look.level, credible)
+        return replace(again, refuted=look.refuted + again.refuted)
+
+    def _planner(self) -> KernelGP:
+        """The prior of the first model with the block's points, which tell nothing but where they
+        are."""
+        prior = cast(KernelGP, self._prior.single(0).fork())
+        if self._arrived.num_observations:
+            (X,) = self._arrived.train_inputs
+            prior.add(X, None)
+        return prior
+
+    def _nothing_arrived(self) -> FiniteCandidates:
+        return self._prior.on(self._space.candidates)
+
+    def _largest_std(self) -> float:
+        # Among the survivors when the block was planned: observations must not decide when it
+        # closes.
+        return float(self._arrived.std[0, self._progress.survivors].max())
 
     def _survivors(self, look: Look) -> tuple[Tensor, Tensor]:
         """The rows that the level has not excluded, and the largest regret that any of them can
@@ -216,92 +215,31 @@ class SafeStrategy(InsuredStrategy):
         inside = inside | ~inside.any()
         return inside.nonzero().flatten(), (upper.max() - lower[inside].min()).clamp_min(0)
 
-    def _certified(self, now: Progress, look: Look, recorded: dict[str, Any] | None) -> Progress:
-        """The progress with the certificate of this step, which is no larger than before unless the
-        level changed or a model became credible again."""
+    def _certify(self, look: Look, recorded: PlayedSafe | None) -> None:
+        """Renews the certificate, which is no larger than before unless the level changed or a
+        model became credible again."""
         if recorded is not None and not self._is_corrected:
-            certificate = amount(recorded["certificate"], "certificate", "non-negative and finite")
-            return replace(now, certificate=certificate)
-        players = look.playing[:, look.level].tolist()
-        is_back = any(new and not old for new, old in zip(players, self._players, strict=True))
-        before = math.inf if is_back or look.level > self.ledger.level else now.certificate
-        return replace(now, certificate=min(before, float(self._survivors(look)[1])))
-
-    def _closes(self, now: Progress, look: Look, recorded: dict[str, Any] | None) -> bool:
-        """Whether enough of the block has arrived."""
-        if recorded is not None:
-            return "closed" in recorded
-        if self._block.num_observations == len(now.bought):
-            return True
-        # Among the survivors when the block was planned: observations must not decide when it
-        # closes.
-        largest = float(self._block.std[0, cast(Tensor, now.survivors)].max())
-        return is_reached(largest, now.promise, self.domain.like)
-
-    def _planned(
-        self,
-        now: Progress,
-        look: Look,
-        step: int,
-        count: int,
-        recorded: dict[str, Any] | None,
-        record: dict[str, Any],
-    ) -> Progress:
-        """The progress with a block that the first model plans, or at rest if it is not useful."""
-        again = now.phase == "wait"
-        if not again:
-            now = replace(now, survivors=self._survivors(look)[0], cost=now.certificate)
-        survivors = cast(Tensor, now.survivors)
-        if recorded is None:
-            prior = cast(KernelGP, self._prior.single(0).fork())
-            if again and self._block.num_observations:
-                prior.add(*self._block.train_inputs, None)
-            plan = self._space.choose(survivors, prior, count, self._seed_of(step))
-            promise = now.promise
-            if not again:
-                prior.add(self._space.points(plan), None)
-                after = FinitePosterior.from_model(prior, self._space.candidates)
-                promise = float(after.std[survivors].max())
+            certificate = recorded.certificate
         else:
-            plan = Plan.recorded(recorded["plan"], self.domain)
-            promise = amount(recorded["plan"]["promise"], "promise", "non-negative and finite")
-        record["plan"] = vars(plan) | {"promise": promise}
-        after = now.planning(plan, self._space.points(plan), promise)
-        if again:
-            return after
-        if recorded is not None and self._is_corrected:
-            return replace(after, phase=recorded_phase(recorded))
-        width, _ = evaluated_at(self.block_width, self._prior.single(0))
-        eps, root = self.levels[look.level], math.sqrt(count / float(self._prior.noise_variance[0]))
-        if now.certificate <= _USEFUL * (width + eps * root) * promise + 2 * eps:
-            return replace(after, phase="rest")
-        return after
+            players = look.playing[:, look.level].tolist()
+            is_back = any(new and not old for new, old in zip(players, self._players, strict=True))
+            is_new = is_back or look.level > self.ledger.level
+            before = math.inf if is_new else self._progress.certificate
+            certificate = min(before, float(self._survivors(look)[1]))
+        self._progress = replace(self._progress, certificate=certificate)
 
     # --- the next state ---------------------------------------------------------------------------
 
-    def _look_again(self, trial: Trial) -> Look:
-        if self._schedule is None:
-            return super()._look_again(trial)
-        return self._begin(self.history.asked_before(trial.id), trial.info)[0]
-
-    def check_event(self, event: Event) -> None:
-        super().check_event(event)
-        if isinstance(event, Asked) and self._schedule is not None:
-            require_before_horizon(event.trial.id, self.history, self.horizon)
+    def _look_again(self, record: Any) -> Look:
+        return self._begin(record)[0] if self.buys_blocks else super()._look_again(record)
 
     def _follow(self, trial: Trial, look: Look) -> None:
-        if self._schedule is None:
-            return
-        self._players = look.playing[:, look.level].tolist()
-        self._progress = self._progress.asked(trial.id)
+        if self.buys_blocks:
+            self._players = look.playing[:, look.level].tolist()
+            self._progress = self._progress.asked(trial.id)
 
     def _absorb(self, event: Event) -> None:
         super()._absorb(event)
-        if self._schedule is None or not isinstance(event, Told):
-            return
-        if event.id in self._progress.bought:
+        if self.buys_blocks and isinstance(event, Told) and event.id in self._progress.bought:
             row = self.history.trials[event.id].info["index"]
-            self._block.add_candidate(row, event.value)
-
-    def _empty_block(self) -> FiniteCandidates:
-        return self._prior.on(self._space.candidates)
+            self._arrived.add_candidate(row, event.value)

@@ -1,15 +1,15 @@
-"""The points that a phased method may still ask, on finite sets and on boxes."""
+"""The points that a method of rounds may still ask, on finite sets and on boxes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import amount
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
@@ -17,124 +17,179 @@ from botorch_ext.ranks import first_highest, reach
 from botorch_ext.regions.planning import POPULATION_SIZE, plan, plan_in_region
 from botorch_ext.regions.population import Population
 from botorch_ext.regions.region import Region
-from botorch_ext.search.box import ConfidenceBound
+from botorch_ext.search.box import ConfidenceBound, affordable_points, maximize_bound
+from botorch_ext.search.screening import near_points
 from botorch_ext.state import Immutable
+from botorch_ext.strategies.fixed_design.round_records import Choice
 from botorch_ext.widths import ConfidenceModel, Width
+
+# The number of ascents in a region, which is searched at every step.
+_NUM_STARTS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
-    """The plan of a round.
+class Bounds:
+    """The confidence bounds mean +- (width std + offset), clipped to [-limit, limit].
 
     Args:
-        plan: The ``t_r`` points in the order of asking: rows of the finite set, or coordinates.
-        std: The ``t_r`` standard deviations, each given the points before it.
-        volume: The share of the domain that the points were chosen from.
-        volume_error: The standard error of ``volume``, which is an estimate on a box.
+        belief: On a finite set the means and standard deviations at the survivors; on a box a
+            `KernelGP`.
+        width: The multiplier of the standard deviation.
+        offset: The part of the half-width that is added to ``width`` std.
+        limit: B, an upper bound on the size of f; None if it is not known.
     """
 
-    plan: list[Any]
-    std: list[float]
-    volume: float
-    volume_error: float
+    belief: Any
+    width: float
+    offset: float
+    limit: float | None = None
 
-    @classmethod
-    def recorded(cls, record: dict[str, Any], domain: Domain) -> Self:
-        """The plan in the ``info`` of a trial.
-
-        Raises:
-            KeyError: If an entry is missing.
-            ValueError: If a point is not in the domain, if the numbers of points and of standard
-                deviations differ, or if a number is impossible.
-        """
-        choice = cls(**{name: record[name] for name in cls.__annotations__})
-        if len(choice.std) != len(choice.plan):
-            raise ValueError(f"std must be {len(choice.plan)} numbers, got {len(choice.std)}")
-        for name in ("std", "volume", "volume_error"):
-            for number in choice.std if name == "std" else [record[name]]:
-                amount(number, f"{name} of the plan", "non-negative and finite")
-        if isinstance(domain, FiniteSet):
-            for row in choice.plan:
-                if type(row) is not int or not 0 <= row < domain.num_points:
-                    raise ValueError(f"plan must be rows of {domain.num_points} points, got {row}")
-        elif choice.plan:
-            domain.require_contains(choice.plan, "plan")
-        return choice
+    def clipped(self, values: Tensor) -> Tensor:
+        return values if self.limit is None else values.clamp(-self.limit, self.limit)
 
 
-# The width, offset, threshold and argmax of a `Closing`.
-Bounds = tuple[float, float, float, list[float]]
+@dataclass(frozen=True, eq=False)
+class Elimination:
+    """What is left of the survivors when every point is dropped whose upper bound is below the
+    largest lower bound.
 
+    Args:
+        threshold: The largest lower bound, which the upper bounds of survivors reach.
+        argmax: The ``d`` coordinates where the lower bound is largest.
+        survivors: The surviving rows, or the region.
+        bounds: The bounds of these survivors.
+    """
 
-class Survivors(Protocol):
-    """The operations on survivors that differ between finite sets and boxes."""
-
-    @property
-    def whole(self) -> Tensor | Region:
-        """The survivors before any elimination."""
-        ...
-
-    def choose(self, survivors: Any, model: KernelGP, length: int, seed: int) -> Choice:
-        """Plans a round among survivors."""
-        ...
-
-    def points(self, choice: Choice) -> Tensor:
-        """The planned points, ``t_r x d``."""
-        ...
-
-    def eliminate(
-        self,
-        survivors: Any,
-        model: KernelGP,
-        width: Width,
-        X: Tensor,
-        Y: Tensor,
-        known: tuple[float, list[float]] | None,
-        seed: int,
-    ) -> tuple[Bounds, Tensor | Region]:
-        """The confidence bounds given observations, and the points that survive them; ``known`` has
-        the threshold and the argmax, if they were recorded."""
-        ...
+    threshold: float
+    argmax: list[float]
+    survivors: Any
+    bounds: Bounds
 
 
 class SetSurvivors(Immutable):
-    """Survivors are ascending rows of the set."""
+    """Survivors are ascending rows of the set.
+
+    The classes of survivors have the same methods; arguments that only one of them needs are listed
+    in both.
+    """
+
+    #: Whether survivors are cut while a block is put off. On a box every cut adds a constraint.
+    cuts_while_putting_off = True
 
     def __init__(self, domain: FiniteSet) -> None:
-        self.candidates = domain.points
+        self.domain, self.candidates = domain, domain.points
+        #: The survivors before any elimination.
         self.whole = torch.arange(domain.num_points, device=domain.device)
 
     def choose(self, survivors: Tensor, model: KernelGP, length: int, seed: int) -> Choice:
+        """Plans a block of points among survivors, each of largest variance given the points of the
+        model and of the plan before it."""
         batch = plan(FiniteSet(self.candidates[survivors]), model, length, seed=seed)
         rows = survivors[batch.indices].tolist()
-        return Choice(rows, batch.std.tolist(), len(survivors) / len(self.candidates), 0.0)
+        return Choice(tuple(rows), tuple(batch.std.tolist()), *self.volume(survivors, seed))
 
     def points(self, choice: Choice) -> Tensor:
-        return self.candidates[choice.plan]
+        """The planned points, ``t_r x d``."""
+        return self.candidates[list(choice.plan)]
+
+    def volume(self, survivors: Tensor, seed: int) -> tuple[float, float]:
+        """The share of the domain that survives, and its standard error."""
+        return len(survivors) / len(self.candidates), 0.0
+
+    def posterior(self, prior: KernelGP, survivors: Tensor) -> FinitePosterior:
+        """The prior as a posterior at survivors, to which the data of a round can be added."""
+        return FinitePosterior.from_model(prior, _among(survivors, self.candidates))
+
+    def belief(self, posterior: Any, survivors: Tensor) -> tuple[Tensor, Tensor]:
+        """The ``belief`` of `Bounds` for a posterior; pending rows count in its standard
+        deviations."""
+        if isinstance(posterior, KernelGP):
+            return posterior.mean_and_std(self.candidates[survivors])
+        return _among(survivors, posterior.mean), _among(survivors, posterior.std)
+
+    def belief_of_known(
+        self, posterior: FinitePosterior, prior: KernelGP, survivors: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The ``belief`` without pending rows; it does not change when the posterior grows."""
+        return _among(survivors, posterior.mean), _among(survivors, posterior.std_of_known())
+
+    def largest_std(self, survivors: Tensor, belief: tuple[Tensor, Tensor], seed: int) -> float:
+        """The largest standard deviation among survivors."""
+        return float(belief[1].max())
 
     def eliminate(
         self,
         survivors: Tensor,
-        model: KernelGP,
-        width: Width,
+        bounds: Bounds,
         X: Tensor,
-        Y: Tensor,
-        known: tuple[float, list[float]] | None,
         seed: int,
-    ) -> tuple[Bounds, Tensor]:
-        candidates = self.candidates[survivors]
-        posterior = FinitePosterior.from_model(model, candidates)
-        posterior.add(X, Y)
-        w, offset = evaluated_at(width, posterior)
-        half = w * posterior.std + offset
-        lower = posterior.mean - half
+        known: tuple[float, list[float]] | None = None,
+    ) -> Elimination:
+        """Drops every point whose upper bound is below the largest lower bound.
+
+        Args:
+            survivors: The survivors so far.
+            bounds: Their bounds.
+            X: Surviving points, at which a search for the largest lower bound starts, ``n x d``.
+            seed: The seed of the points from which a region is searched.
+            known: The largest lower bound and its place, if they were recorded.
+
+        Raises:
+            ValueError: If a recorded bound leaves no point.
+        """
+        upper, lower = self._bounds(bounds)
         if known is None:
-            known = float(lower.max()), candidates[first_highest(lower)[0]].tolist()
-        return (w, offset, *known), survivors[reach(posterior.mean + half, known[0])]
+            argmax = self.candidates[survivors[first_highest(lower)[0]]].tolist()
+            known = float(lower.max()), argmax
+        kept = reach(upper, known[0])
+        left = survivors[kept]
+        if not len(left):
+            raise ValueError(f"threshold must leave points, got {known[0]}")
+        mean, std = bounds.belief
+        return Elimination(*known, left, replace(bounds, belief=(mean[kept], std[kept])))
+
+    def certificate(self, survivors: Tensor, bounds: Bounds, seed: int) -> float:
+        """The largest upper bound of survivors minus their least lower bound."""
+        upper, lower = self._bounds(bounds)
+        return float(upper.max() - lower.min())
+
+    def highest(
+        self,
+        survivors: Tensor,
+        posterior: FinitePosterior,
+        width: float,
+        incumbents: Callable[[], Tensor],
+        seeds: tuple[int, int],
+    ) -> tuple[Tensor, dict[str, int]]:
+        """The survivor with the highest mean + width std, and the ``info`` that says where it is;
+        the seeds are those of the step and of the population."""
+        mean, variance = (
+            _among(survivors, values) for values in (posterior.mean, posterior.variance)
+        )
+        top = int(first_highest(mean + width * variance.clamp_min(0).sqrt()))
+        row = int(survivors[top])
+        return self.candidates[row].clone(), {"index": row}
+
+    def region(self, survivors: Tensor) -> FiniteSet:
+        """The survivors, for a rule of the user's."""
+        return FiniteSet(self.candidates[survivors])
+
+    def where(self, survivors: Tensor, x: Tensor) -> dict[str, int] | None:
+        """The ``info`` that says where a point ``1 x d`` is; None if it is not a survivor."""
+        row = self.domain.index(x)
+        return {"index": int(row)} if bool((survivors == row).any()) else None
+
+    def _bounds(self, bounds: Bounds) -> tuple[Tensor, Tensor]:
+        mean, std = bounds.belief
+        half = bounds.width * std + bounds.offset
+        return bounds.clipped(mean + half), bounds.clipped(mean - half)
 
 
 class BoxSurvivors(Immutable):
-    """Survivors are a region of the box."""
+    """Survivors are a region of the box; a search finds the largest and the smallest values
+    there."""
+
+    cuts_while_putting_off = False
 
     def __init__(self, domain: Box) -> None:
         self.whole = Region(domain)
@@ -148,36 +203,104 @@ class BoxSurvivors(Immutable):
         return self._last[2]
 
     def choose(self, survivors: Region, model: KernelGP, length: int, seed: int) -> Choice:
-        population = self._population(survivors, seed)
-        batch = plan_in_region(survivors, model, length, population.points)
-        X, std = batch.X.tolist(), batch.std.tolist()
-        return Choice(X, std, population.volume, population.volume_error)
+        batch = plan_in_region(survivors, model, length, self._population(survivors, seed).points)
+        points, std = tuple(batch.X.tolist()), tuple(batch.std.tolist())
+        return Choice(points, std, *self.volume(survivors, seed))
 
     def points(self, choice: Choice) -> Tensor:
         return self.whole.like.new_tensor(choice.plan).reshape(-1, self.whole.dim)
 
+    def volume(self, survivors: Region, seed: int) -> tuple[float, float]:
+        population = self._population(survivors, seed)
+        return population.volume, population.volume_error
+
+    def posterior(self, prior: KernelGP, survivors: Region) -> KernelGP:
+        return deepcopy(prior)
+
+    def belief(self, posterior: KernelGP, survivors: Region) -> KernelGP:
+        return posterior
+
+    def belief_of_known(self, posterior: KernelGP, prior: KernelGP, survivors: Region) -> KernelGP:
+        pending = set(posterior.factor.pending)
+        known = [row for row in range(posterior.num_observations) if row not in pending]
+        model = prior.fork()
+        if known:
+            model.add(posterior.train_inputs[0][known], posterior.train_targets[known])
+        return model
+
+    def largest_std(self, survivors: Region, belief: KernelGP, seed: int) -> float:
+        return float(self._largest(survivors, belief, 1.0, 0.0, seed))
+
     def eliminate(
         self,
         survivors: Region,
-        model: KernelGP,
-        width: Width,
+        bounds: Bounds,
         X: Tensor,
-        Y: Tensor,
-        known: tuple[float, list[float]] | None,
         seed: int,
-    ) -> tuple[Bounds, Region]:
-        posterior = deepcopy(model)
-        posterior.add(X, Y)
-        w, offset = evaluated_at(width, posterior)
+        known: tuple[float, list[float]] | None = None,
+    ) -> Elimination:
         if known is None:
-            lower = ConfidenceBound(posterior, -w)
             population = self._population(survivors, seed).points
+            lower = ConfidenceBound(bounds.belief, -bounds.width)
             x, value = survivors.maximize(lower, torch.cat([X, population]))
-            known = float(value) - offset, x.tolist()
-        best = X.new_tensor(known[1]).unsqueeze(0)
-        return (w, offset, *known), survivors.restricted(
-            posterior, w, offset, known[0], torch.cat([best, X])
+            known = float(bounds.clipped(value.double() - bounds.offset)), x.tolist()
+        threshold, argmax = known
+        left = survivors
+        # Otherwise every clipped upper bound reaches the threshold.
+        if bounds.limit is None or threshold > -bounds.limit:
+            points = torch.cat([X.new_tensor([argmax]), X])
+            left = survivors.restricted(
+                bounds.belief, bounds.width, bounds.offset, threshold, points
+            )
+        return Elimination(threshold, argmax, left, bounds)
+
+    def certificate(self, survivors: Region, bounds: Bounds, seed: int) -> float:
+        model, width = bounds.belief, bounds.width
+        upper, negated_lower = (
+            self._largest(survivors, model, width, weight, seed) + bounds.offset
+            for weight in (1.0, -1.0)
         )
+        return float(bounds.clipped(upper) + bounds.clipped(negated_lower))
+
+    def highest(
+        self,
+        survivors: Region,
+        posterior: KernelGP,
+        width: float,
+        incumbents: Callable[[], Tensor],
+        seeds: tuple[int, int],
+    ) -> tuple[Tensor, dict[str, int]]:
+        bound, n = ConfidenceBound(posterior, width), posterior.num_observations
+        box, near = survivors.box, incumbents()
+        if not survivors.constraints:  # as GP-BUCB in the whole box
+            return maximize_bound(bound, box, seeds[0], near, n), {}
+        num_points = affordable_points(n)
+        if len(near):
+            near = torch.cat([near, near_points(near, box, num_points // 4, seeds[0])])
+        near = near[survivors.meets(near)]
+        population = self._population(survivors, seeds[1]).points
+        others = population[:: max(len(population) // num_points, 1)]
+        x, _ = survivors.maximize(bound, torch.cat([near, others]), _NUM_STARTS)
+        return x, {}
+
+    def region(self, survivors: Region) -> Region:
+        return survivors
+
+    def where(self, survivors: Region, x: Tensor) -> dict[str, int] | None:
+        return {} if bool(survivors.contains(x).all()) else None
+
+    def _largest(
+        self, survivors: Region, model: KernelGP, width: float, mean_weight: float, seed: int
+    ) -> Tensor:
+        """The largest of mean_weight mean + width std among survivors."""
+        bound = ConfidenceBound(model, width, mean_weight)
+        return survivors.maximize(bound, self._population(survivors, seed).points)[1]
+
+
+def _among(survivors: Tensor, values: Tensor) -> Tensor:
+    """The values at surviving rows; they are not copied if they are of the survivors alone, as they
+    are before any elimination."""
+    return values if len(values) == len(survivors) else values.index_select(0, survivors)
 
 
 def evaluated_at(width: Width, posterior: ConfidenceModel) -> tuple[float, float]:
@@ -186,6 +309,6 @@ def evaluated_at(width: Width, posterior: ConfidenceModel) -> tuple[float, float
     return float(width(t, posterior)), float(width.offset(t, posterior))
 
 
-def survivors_of(domain: Domain) -> Survivors:
-    """The survivors of a domain."""
+def survivors_of(domain: Domain) -> Any:
+    """The survivors of a domain: `SetSurvivors` or `BoxSurvivors`."""
     return BoxSurvivors(domain) if isinstance(domain, Box) else SetSurvivors(domain)
