@@ -15,31 +15,15 @@ from botorch_ext.analysis import (
     upper_exponent,
 )
 from botorch_ext.plotting import PALETTE
-from botorch_ext.plotting.style import axes_or_new, to_numpy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_METHODS = ("sup_kernel_ucb", "gp_ucb", "pi_gp_ucb")
-_NAMES = {
-    "sup_kernel_ucb": "SupKernelUCB",
-    "gp_ucb": "GP-UCB",
-    "pi_gp_ucb": "pi-GP-UCB",
-    "igp_ucb": "IGP-UCB",
-    "bpe": "BPE",
-    "breadthwise_exploration": "breadthwise exploration",
-}
-_MARKERS = "os^Dv*P"
+_NAMES = {"sup_kernel_ucb": "SupKernelUCB", "gp_ucb": "GP-UCB", "pi_gp_ucb": "pi-GP-UCB"}
+_MARKERS = "os^"
 
 
-def plot_consistency(
-    nu: float,
-    growth: float,
-    ax: Axes | None = None,
-    *,
-    dims: Sequence[int] = tuple(range(1, 11)),
-    methods: Sequence[str] = _METHODS,
-) -> Axes:
+def plot_consistency(nu: float, growth: float, ax: Axes) -> None:
     """What a method must pay on an instance of some growth (solid) for what it promises on every
     function (dashed), against the dimension: the powers of T of both.
 
@@ -51,28 +35,13 @@ def plot_consistency(
     Args:
         nu: The smoothness of the Matern kernel.
         growth: b.
-        ax: Where to draw; a new figure unless given.
-        dims: The dimensions d.
-        methods: Names that `consistency_exponent` knows.
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: An unknown method, or an impossible number.
+        ax: Where to draw.
     """
-    lines = []
-    for method in methods:
+    dims = range(1, 11)
+    for (method, name), color, marker in zip(_NAMES.items(), PALETTE, _MARKERS, strict=False):
         worst = [consistency_exponent(method, nu, dim) for dim in dims]
         least = [lower_exponent(nu, growth, d, a) for d, a in zip(dims, worst, strict=True)]
-        lines.append((_NAMES[method], worst, least))
-    ax = axes_or_new(ax)
-    for i, (name, worst, least) in enumerate(lines):
-        look: dict[str, Any] = {
-            "color": PALETTE[i % len(PALETTE)],
-            "marker": _MARKERS[i % len(_MARKERS)],
-        }
-        look |= {"linewidth": 1.6, "markersize": 5}
+        look: dict[str, Any] = {"color": color, "marker": marker, "linewidth": 1.6, "markersize": 5}
         ax.plot(dims, worst, "--", label=name, **look)
         if growth > nu:
             ax.plot(dims, _floats(least), "-", **look)
@@ -82,16 +51,9 @@ def plot_consistency(
     ax.set_xticks(dims)
     ax.set_xlabel("dimension d")
     _finish(ax, f"nu = {nu:g}, b = {growth:g}")
-    return ax
 
 
-def plot_instance_exponents(
-    growth: float,
-    dim: int,
-    ax: Axes | None = None,
-    *,
-    nus: Sequence[float] | None = None,
-) -> Axes:
+def plot_instance_exponents(growth: float, dim: int, ax: Axes) -> None:
     """Between which powers of T regret can lie on an instance of some growth, against the
     smoothness of the kernel: at most, by breadthwise exploration, and at least, by any method that
     is of the minimax order on every function; and that order.
@@ -101,20 +63,12 @@ def plot_instance_exponents(
     Args:
         growth: b.
         dim: d.
-        ax: Where to draw; a new figure unless given.
-        nus: The values of nu, increasing; 0.1 to 4 unless given.
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: An impossible number.
+        ax: Where to draw.
     """
-    grid = np.linspace(0.1, 4.0, 157) if nus is None else to_numpy(nus)
+    grid = np.linspace(0.1, 4.0, 157)
     worst = [minimax_exponent(nu, dim) for nu in grid]
     upper = [upper_exponent(nu, growth, dim) for nu in grid]
     least = [lower_exponent(nu, growth, dim, a) for nu, a in zip(grid, worst, strict=True)]
-    ax = axes_or_new(ax)
     ax.plot(grid, worst, "--", color=PALETTE[0], linewidth=2, label="minimax rate")
     label = "breadthwise exploration, at most"
     ax.plot(grid, upper, "--", color=PALETTE[5], linewidth=2, label=label)
@@ -123,7 +77,6 @@ def plot_instance_exponents(
     ax.fill_between(grid, upper, worst, color=PALETTE[5], alpha=0.25, linewidth=0)
     ax.set_xlabel("smoothness nu")
     _finish(ax, f"b = {growth:g}, d = {dim}")
-    return ax
 
 
 def _floats(values: Sequence[float | None]) -> list[float]:
