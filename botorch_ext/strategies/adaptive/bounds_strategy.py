@@ -185,7 +185,6 @@ class BoundsStrategy(Strategy):
         if isinstance(model, Fitted):
             if judge is not None:
                 raise ValueError("model must not be Fitted with a judge of fixed models")
-            self.refits_after_correction = "its hyperparameters are fitted anew after a correction"
             self.refits = Refits(model, domain, self.context_space)
             model = self.refits.model(probes)
         models = _checked_models(model, probes)

@@ -68,8 +68,6 @@ class InsuredStrategy(BoundsStrategy):
             or if another pending policy is given.
     """
 
-    depends_on_trial_number = "its budget grows with the number of trials"
-
     def __init__(
         self,
         domain: Domain,
