@@ -322,7 +322,8 @@ class BoundsStrategy(Strategy):
             - ``pending_policy``, ``inflated``: the policy for pending trials;
             - ``told_too_late``: the ids of trials that were told after ``timeout``;
             - ``fit``: with a `Fitted` kernel, the hyperparameters in use, the number of fits as
-              ``num_fits``, and the number of observations of the last fit as ``num_data``.
+              ``num_fits``, and the number of observations of the last fit as ``num_data``;
+            - what the judge adds, as its class says.
 
             The dict of a model has its ``name``; its ``status``, "alive" or "rejected"; the number
             of observations when it was eliminated, ``rejected_at``; how often it was played,
@@ -344,7 +345,6 @@ class BoundsStrategy(Strategy):
                 "current_width": None,
                 "information_gain": None,
             }
-            | self.judge.summary(id)
             for id, name in enumerate(self.names)
         ]
         for id, likelihood, width, gain in zip(
@@ -371,7 +371,7 @@ class BoundsStrategy(Strategy):
         }
         if self.refits is not None:
             summary["fit"] = self.refits.summary()
-        return summary
+        return self.judge.complete(summary)
 
     # --- decisions --------------------------------------------------------------------------------
 
