@@ -11,9 +11,9 @@ from botorch_ext.checks import amount
 from botorch_ext.domains import Domain
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_variants import default_growth
-from botorch_ext.strategies.adaptive.baselines import LengthscaleBalancing
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy
 from botorch_ext.strategies.adaptive.judges import Schedule, require_lengthscales
+from botorch_ext.strategies.adaptive.lengthscale_balancing import LengthscaleBalancing
 from botorch_ext.widths import SelfNormalized, Width, check_rkhs_bound
 
 
