@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -13,6 +11,7 @@ from torch import Tensor
 from botorch_ext.checks import whole_number
 from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.prior import Prior
+from botorch_ext.records import Finite, Positive
 from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.state import Immutable
 
@@ -99,46 +98,10 @@ class Hyperparameters:
         mean: The constant prior mean.
     """
 
-    lengthscales: tuple[float, ...]
-    noise_variance: float
-    outputscale: float
-    mean: float
-
-    def record(self) -> dict[str, Any]:
-        """The hyperparameters as a dict of plain numbers and lists, for ``info``."""
-        return vars(self) | {"lengthscales": list(self.lengthscales)}
-
-    @classmethod
-    def from_record(cls, record: Any, num_lengthscales: int, name: str) -> Self:
-        """The hyperparameters of a `record`; raises a ValueError that says what is wrong.
-
-        Args:
-            record: The record.
-            num_lengthscales: The number of lengthscales that it must have.
-            name: Its name, for the message.
-        """
-        expected = {"lengthscales", "noise_variance", "outputscale", "mean"}
-        if not isinstance(record, dict) or record.keys() != expected:
-            raise ValueError(f"{name} must be a dict with {sorted(expected)}, got {record!r}")
-        lengthscales = record["lengthscales"]
-        if not isinstance(lengthscales, list) or len(lengthscales) != num_lengthscales:
-            raise ValueError(
-                f"lengthscales in the {name} must be a list of {num_lengthscales} numbers, got "
-                f"{lengthscales!r}"
-            )
-        numbers = [("lengthscales", value) for value in lengthscales]
-        numbers += [(key, value) for key, value in record.items() if key != "lengthscales"]
-        for key, value in numbers:
-            if type(value) not in (int, float) or not math.isfinite(value):
-                raise ValueError(f"{key} in the {name} must be finite, got {value!r}")
-            if key != "mean" and value <= 0:
-                raise ValueError(f"{key} in the {name} must be positive, got {value!r}")
-        return cls(
-            tuple(lengthscales),
-            record["noise_variance"],
-            record["outputscale"],
-            record["mean"],
-        )
+    lengthscales: tuple[Positive, ...]
+    noise_variance: Positive
+    outputscale: Positive
+    mean: Finite
 
 
 def location_and_scale(Y: Tensor) -> tuple[float, float]:

@@ -32,6 +32,7 @@ from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.predictions.predictions import LEVELS, Predictions
 from botorch_ext.predictions.recommendation import Recommendation, recommendation
 from botorch_ext.ranks import first_highest, highest_first
+from botorch_ext.records import decoded
 from botorch_ext.state import Immutable, Log, shallow
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.constructor_arguments import Arguments, recorded
@@ -128,6 +129,8 @@ class Strategy(NotedWarnings):
     takes_outside: bool = False
     #: Why `attach` refuses results that were not asked for; None if it takes them.
     refuses_attached: str | None = None
+    #: The dataclass of what ``info`` must have for a trial that the method chose; None: nothing.
+    record: type | None = None
     #: The context manager, made from this state, in which events happen: it may limit threads.
     within: Callable[..., AbstractContextManager[Any]] = nullcontext
     #: The arguments that the strategy was made with.
@@ -883,9 +886,13 @@ class Strategy(NotedWarnings):
         return (self.seed * 1_000_003 + step) % 2**31
 
     def _recall(self, trial: Trial) -> Any:
-        """What `_decide` left in `_ahead` when a trial was asked, read from its ``info``. Raises a
-        LookupError, TypeError or ValueError if ``info`` lacks what `_absorb` needs, or has it in
-        the wrong form; whether the method would ask the same trial is not checked."""
+        """What `_decide` left in `_ahead` when a trial was asked, read from its ``info``: the
+        `record` of the method, unless a subclass needs more. Raises a LookupError, TypeError or
+        ValueError if ``info`` lacks what `_absorb` needs, or has it in the wrong form; whether the
+        method would ask the same trial is not checked."""
+        if self.record is None:
+            return None
+        return decoded(self.record, trial.info, f"info of trial {trial.id}", among_others=True)
 
     @abstractmethod
     def _absorb(self, event: Event) -> None:

@@ -15,6 +15,7 @@ from botorch_ext.hyperparameters.fitted import (
     most_probable,
     prior_mode,
 )
+from botorch_ext.records import decoded, plain
 from tests.helpers import drawn, matern
 
 PRIOR = bx.Fitted().prior
@@ -93,7 +94,7 @@ def test_the_mode_of_the_prior():
     assert mode.lengthscales == pytest.approx((math.exp(math.sqrt(2) - 3 + math.log(2) / 2),) * 2)
     assert (mode.mean, mode.outputscale) == (4.0, pytest.approx(2.0))
     assert mode.noise_variance == pytest.approx(2 * math.exp(-5))
-    assert Hyperparameters.from_record(mode.record(), 2, "fit") == mode
+    assert decoded(Hyperparameters, plain(mode), "fit") == mode
     with pytest.raises(ValueError, match="prior"):
         bx.Fitted(prior=3)
 

@@ -4,12 +4,16 @@ What holds for all methods is in the laws: indices, models, contexts, and predic
 """
 
 import copy
+import json
 import math
+from dataclasses import dataclass
 from functools import cache
+from typing import Any, Literal
 
 import pytest
 
 from botorch_ext import Box, CandidateModels, Fitted, Particles, algorithms
+from botorch_ext.records import Finite, NonNegative, decoded, plain
 from botorch_ext.strategies import Asked, Trial
 from tests.helpers import matern, rbf
 from tests.laws.scenarios import quietly
@@ -87,6 +91,36 @@ def changed(info, path, value):
     return info
 
 
+@dataclass(frozen=True)
+class Inner:
+    rows: tuple[tuple[int, ...] | None, ...]
+    size: NonNegative = 0.0
+
+
+@dataclass(frozen=True)
+class Outer:
+    count: int
+    share: Finite
+    kind: Literal["a", "b"]
+    is_late: bool = False
+    inner: Inner | None = None
+    others: tuple[dict[str, Any], ...] | None = None
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Outer(3, -0.5, "a"),
+        Outer(0, 1e300, "b", True, Inner((None, (), (1, 2)), 0.1), ({"x": None},)),
+    ],
+)
+def test_a_record_is_made_again_from_its_plain_values(record):
+    kept = json.loads(json.dumps(plain(record)))
+    assert decoded(Outer, kept, "it") == decoded(Outer, kept | {"k": 1}, "it", True) == record
+    with pytest.raises(ValueError, match="it must be a dict with"):
+        decoded(Outer, kept | {"more": 1}, "it")
+
+
 @pytest.mark.parametrize(
     ("name", "named", "path", "value"),
     [
@@ -100,7 +134,7 @@ def changed(info, path, value):
         ("he_stable_opt", "center", "center", [30.0, -2.0]),
         ("integrated_ei", "mean", "mean", "high"),
         ("integrated_ei", "std", "std", NAN),
-        ("integrated_ei", "parameters", "particles", None),
+        ("integrated_ei", "particles", "particles", None),
         ("integrated_ei", "values", "particles.values", [0.0]),
         ("integrated_ei", "parameters", "particles.parameters", [[NAN] * 3] * 8),
         ("integrated_ei", "bend", "particles.bend", -1.0),

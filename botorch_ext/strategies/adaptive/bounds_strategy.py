@@ -26,12 +26,13 @@ from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.predictions.mixture import GPMixture, in_same_units
 from botorch_ext.ranks import first_highest
+from botorch_ext.records import plain
 from botorch_ext.state import Log, parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds, Models
 from botorch_ext.strategies.adaptive.judges import Judge
 from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy, PendingRows
-from botorch_ext.strategies.adaptive.predictions import Play, Prediction, ToldOnly
+from botorch_ext.strategies.adaptive.predictions import Interval, Play, Played, ToldOnly
 from botorch_ext.strategies.adaptive.refits import Refits, on_domain
 from botorch_ext.strategies.adaptive.searches import Highest, Search, Turn
 from botorch_ext.strategies.base import Strategy
@@ -154,6 +155,8 @@ class BoundsStrategy(Strategy):
         >>> {key: round(value, 2) for key, value in trial.info.items()}
         {'index': 2, 'model': 0, 'mean': 0.1, 'std': 0.94, 'width': 2.0, 'offset': 0.0}
     """
+
+    record = Played
 
     def __init__(
         self,
@@ -381,7 +384,7 @@ class BoundsStrategy(Strategy):
         if self.refits is not None and self.refits.is_due(self.num_data):
             numbers = self.refits.fit(*self._data())
             self._refit(numbers)
-            fit = {"fit": numbers.record()}
+            fit = {"fit": plain(numbers)}
         bounds = self._bounds(self._rows.posterior, choices.context)
         turn = Turn(
             self.domain,
@@ -495,9 +498,9 @@ class BoundsStrategy(Strategy):
 
     # --- info of a trial --------------------------------------------------------------------------
 
-    def _in_units(self, prediction: Prediction) -> Prediction:
-        """A prediction in the units of the observations."""
-        return prediction
+    def _in_units(self, interval: Interval) -> Interval:
+        """A confidence interval in the units of the observations."""
+        return interval
 
     def _record(
         self, bounds: Bounds, position: int, at: int | Tensor, numbers: list[float] | None = None
@@ -513,15 +516,16 @@ class BoundsStrategy(Strategy):
                 mean, std, _ = models.moments_without(position, [], at)
             own = [mean, std, bounds.widths[position], bounds.offsets[position]]
             numbers = torch.stack(own).tolist()
-        now = Prediction(self.alive[position], *numbers)
-        told = None
+        now = self._in_units(Interval(*numbers))
+        told = {}
         if self.judge.needs_predictions:
-            told = self._in_units(self._told_only(bounds, position, at, untold) if untold else now)
-        return self._in_units(now).record(told)
+            own = self._in_units(self._told_only(bounds, position, at, untold)) if untold else now
+            told["told"] = plain(own)
+        return {"model": self.alive[position]} | plain(now) | told
 
     def _told_only(
         self, bounds: Bounds, position: int, at: int | Tensor, untold: list[int]
-    ) -> Prediction:
+    ) -> Interval:
         models: Any = bounds.models
         mean, std, gain = models.moments_without(position, untold, at)
         plain = models.plain(position)
@@ -536,7 +540,7 @@ class BoundsStrategy(Strategy):
         id, width, t = self.alive[position], self._current_width(), told.num_observations + 1
         own = width if isinstance(width, Width) else width[id]
         numbers = [as_tensor_like(value, mean) for value in (own(t, told), own.offset(t, told))]
-        return Prediction(id, *torch.stack([mean, std, *numbers]).tolist())
+        return Interval(*torch.stack([mean, std, *numbers]).tolist())
 
     def _predict_again(self, trial: Trial) -> None:
         """Computes the predictions in ``info`` of a trial again, with corrected values."""
@@ -561,14 +565,18 @@ class BoundsStrategy(Strategy):
     # --- the next state ---------------------------------------------------------------------------
 
     def _recall(self, trial: Trial) -> Any:
-        name = f"info of trial {trial.id}"
-        Prediction.check_record(trial.info, name, self.judge.needs_predictions)
-        for record in trial.info, trial.info.get("pessimistic", trial.info):
-            if not 0 <= record["model"] < len(self.names):
+        record, name = super()._recall(trial), f"info of trial {trial.id}"
+        for played in record, record.pessimistic:
+            if played is not None and played.model >= len(self.names):
                 raise ValueError(f"model in the {name} must be one of {len(self.names)}")
-        if "fit" in trial.info:
+            if played is not None and played.told is None and self.judge.needs_predictions:
+                raise ValueError(f"told in the {name} must be given, got {short(trial.info)}")
+        if record.fit is not None:
+            refits = cast(Refits, self.refits)
+            refits.check(record.fit, f"fit in the {name}")
             self._rows.catch_up()
-            self._refit(cast(Refits, self.refits).recorded(trial.info["fit"], f"fit in the {name}"))
+            self._refit(record.fit)
+        return record
 
     def _absorb(self, event: Event) -> None:
         if isinstance(event, Asked | Attached):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import one_number, whole_number
+from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextLike, ContextSpace
 from botorch_ext.hyperparameters.ensemble import Ensemble
@@ -18,9 +19,20 @@ from botorch_ext.search.particles import HighestOfParticles
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.judges import Credible
-from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy
+from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy, PlayedParticles
 from botorch_ext.strategies.events import Trial
 from botorch_ext.widths import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayedCredible(PlayedParticles):
+    """The record of a trial that `CredibleParticles` chose.
+
+    Args:
+        model: The position of the particle that the trial was chosen for.
+    """
+
+    model: int
 
 
 class CredibleParticles(ParticleStrategy):
@@ -49,7 +61,7 @@ class CredibleParticles(ParticleStrategy):
             is impossible.
     """
 
-    _numbers = ("mean", "std", "model")
+    record = PlayedCredible
 
     def __init__(
         self,
@@ -132,7 +144,7 @@ class CredibleParticles(ParticleStrategy):
 
     def _choose(
         self, choices: Choices, cloud: Cloud, known: Ensemble, pending: Tensor, seed: int
-    ) -> tuple[Tensor, int | None, list[Tensor]]:
+    ) -> tuple[Tensor, int | None, dict[str, Tensor]]:
         positions = self._credible_positions(cloud)
         points, context = self._candidates(choices), choices.context
         # `_bound` adds the pending rows, which `Ensemble.thinned` drops.
@@ -142,17 +154,19 @@ class CredibleParticles(ParticleStrategy):
         which, mean, std = bound(credible).best_at(x.unsqueeze(0))
         outcomes = known.outcomes
         model = which.new_tensor(positions)[which]
-        return x, row, [outcomes.untransformed(mean), std * outcomes.scale, model]
+        mean, std = outcomes.untransformed(mean), std * outcomes.scale
+        return x, row, {"mean": mean, "std": std, "model": model}
 
     def _bound(self, of: Ensemble, pending: Tensor, context: Tensor | None) -> HighestOfParticles:
         model = of.with_pending(pending).model
         return HighestOfParticles(model, of.constants, self.width, of.inputs, context)
 
     def _recall(self, trial: Trial) -> Cloud | None:
-        name = f"model in the info of trial {trial.id}"
-        position = whole_number(trial.info["model"], name, least=0)
         cloud: Any = super()._recall(trial) or self._cloud
-        num = len(cloud.values)
+        num, position = len(cloud.values), trial.info["model"]
         if position >= num:
-            raise ValueError(f"{name} must be one of {num} particles, got {position}")
+            raise ValueError(
+                f"model in the info of trial {trial.id} must be one of {num} particles, got "
+                f"{position}"
+            )
         return cloud

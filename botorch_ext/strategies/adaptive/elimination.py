@@ -10,7 +10,7 @@ from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
 from botorch_ext.strategies.adaptive.judges import Judge, Standing
 from botorch_ext.strategies.adaptive.prediction_tests import RunningTest, RunningTests, Side
-from botorch_ext.strategies.adaptive.predictions import Prediction
+from botorch_ext.strategies.adaptive.predictions import Interval
 from botorch_ext.strategies.events import Trial
 from botorch_ext.widths import Width, enlarged, with_delta
 from botorch_ext.widths.base import as_widths
@@ -42,22 +42,22 @@ class PredictionTests(Judge):
         gone: set[int] = set()
         for side in self.running.sides:
             record = trial.info if side == "optimistic" else trial.info["pessimistic"]
-            played = Prediction.from_told(record)
-            if played.model not in standing.alive or played.model in gone:
+            model, told = record["model"], Interval(**record["told"])
+            if model not in standing.alive or model in gone:
                 continue  # the model was eliminated after it asked this trial
             test = self.running.observe(
                 standing.num_data,
                 len(standing.names),
                 trial.id,
-                played.model,
-                played.half_width,
-                value - played.mean,
+                model,
+                told.half_width,
+                value - told.mean,
                 side,
             )
             if test.fails:
-                refuted.append(played.model)
+                refuted.append(model)
                 if len(standing.alive) > len(gone) + 1:  # the last model stays
-                    gone.add(played.model)
+                    gone.add(model)
         return refuted
 
     def complete(self, report: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,15 +14,27 @@ from botorch_ext.domains import Box
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.particles import Cloud, telling
+from botorch_ext.records import Finite
 from botorch_ext.search.improvement import ImprovementOnSet, IntegratedImprovement
 from botorch_ext.search.trust_region import MANY_DIMENSIONS, region_around, side_length
 from botorch_ext.strategies.action_sets import Choices
-from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy
+from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy, PlayedParticles
 
 # The number of draws of each model's values, half of them the mirror images of the others.
 _NUM_DRAWS = 8
 # The largest number of observations that the search for the next point uses.
 _MOST_ROWS = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayedImprovement(PlayedParticles):
+    """The record of a trial that an `ImprovementStrategy` chose.
+
+    Args:
+        log_improvement: The log of the expected improvement.
+    """
+
+    log_improvement: Finite
 
 
 class ImprovementStrategy(ParticleStrategy):
@@ -58,14 +71,14 @@ class ImprovementStrategy(ParticleStrategy):
         ['index', 'log_improvement', 'mean', 'particles', 'std']
     """
 
-    _numbers = ("mean", "std", "log_improvement")
+    record = PlayedImprovement
     bends = True
     starts_near_middle = True
     takes_outside = True
 
     def _choose(
         self, choices: Choices, cloud: Cloud, known: Ensemble, pending: Tensor, seed: int
-    ) -> tuple[Tensor, int | None, list[Tensor]]:
+    ) -> tuple[Tensor, int | None, dict[str, Tensor]]:
         full, context, points = known, choices.context, self._candidates(choices)
         is_large = points is None and context is None and self._is_large(known)
         if is_large:
@@ -96,7 +109,8 @@ class ImprovementStrategy(ParticleStrategy):
         region = self._region(known) if is_large and self.domain.dim > MANY_DIMENSIONS else None
         x, row, value = self._highest(improvement, points, known, context, seed, region)
         at = with_context(x, context).unsqueeze(0)
-        return x, row, [*full.with_pending(pending).mean_and_std(at), value.unsqueeze(0).to(at)]
+        mean, std = full.with_pending(pending).mean_and_std(at)
+        return x, row, {"mean": mean, "std": std, "log_improvement": value.unsqueeze(0).to(at)}
 
     def _region(self, known: Ensemble) -> Box | None:
         """The trust region around the point with the largest posterior mean."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -65,8 +66,8 @@ class Insurance(Immutable):
     noise_std: float
     stays: bool = False
 
-    def decide(self, sight: Sight, ledger: Ledger, t: int) -> tuple[Choice, list[int]]:
-        """The choice of step t, and the rows whose bounds decided it."""
+    def decide(self, sight: Sight, ledger: Ledger, t: int) -> tuple[int, Choice, list[int]]:
+        """The row and the choice of step t, and the rows whose bounds decided it."""
         terms, i = self.terms, ledger.level
         top, low = sight.upper[i].max(), sight.lower[i].max()
         x0 = self._exploited(sight, i, low)
@@ -87,9 +88,9 @@ class Insurance(Immutable):
         kept = ledger.suspect
         if kept is not None:
             if sight.suspect is not None and sight.suspect != rows[0]:
-                again = self._followed_up(kept, i, sight.suspect, *of_suspect)
+                again = self._followed_up(kept, i, *of_suspect)
                 if again is not None:
-                    return again, rows
+                    return sight.suspect, again, rows
             kept = self._on_hold(kept, sight)
         probe = None
         spent, budget = sum(ledger.large), terms.budget(ledger.lost, self.rkhs_bound, t)
@@ -99,16 +100,18 @@ class Insurance(Immutable):
             if row == rows[0] or (i == 0 and of_zero >= low_):
                 continue
             if ledger.owed and j == i:
-                return Choice(row, "probe", cost, j, paid=True), rows
-            cheaper = probe is None or ledger.large[j] < ledger.large[probe.suspected]
+                return row, Choice("probe", cost, j, "owed"), rows
+            cheaper = probe is None or ledger.large[j] < ledger.large[probe[2]]
             if kept is None and cheaper and spent + cost <= (1 - terms.purse) * budget:
-                probe = Choice(row, "probe", cost, j)
+                probe = row, cost, j
+        purse: Literal["large", "small"] = "large"
         if probe is None and kept is None and i + 1 < terms.num_levels:
             left = terms.purse * budget - sum(ledger.small)
-            probe = self._cheap(sight, ledger, top, low, left)
+            probe, purse = self._cheap(sight, ledger, top, low, left), "small"
         if probe is None:
-            probe = Choice(rows[0], "exploit", costs[0], suspect=kept)
-        return probe, rows
+            return rows[0], Choice("exploit", costs[0], suspect=kept), rows
+        row, cost, level = probe
+        return row, Choice("probe", cost, level, purse), rows
 
     def _of_suspect(self, sight: Sight, i: int, lost: Tensor) -> list[Tensor]:
         """The possible loss of the suspect, its average minus the bound, and its count, if it can
@@ -120,7 +123,7 @@ class Insurance(Immutable):
         return [values[q : q + 1] for values in (lost, above, sight.counts)]
 
     def _followed_up(
-        self, suspect: Suspect, i: int, row: int, cost: float, above: float, count: float
+        self, suspect: Suspect, i: int, cost: float, above: float, count: float
     ) -> Choice | None:
         """Another trial of the suspect, if its average is too high for the models of the level."""
         terms = self.terms
@@ -128,7 +131,7 @@ class Insurance(Immutable):
         if not is_high or suspect.repeats >= terms.max_follow_ups or i == terms.num_levels - 1:
             return None
         again = replace(suspect, repeats=suspect.repeats + 1, absent=0)
-        return Choice(row, "follow-up", cost, suspect.level, suspect=again)
+        return Choice("follow-up", cost, suspect.level, "large", again)
 
     def _on_hold(self, suspect: Suspect, sight: Sight) -> Suspect | None:
         """The suspect, kept for some steps while it is pending or cannot be chosen; else None."""
@@ -157,9 +160,9 @@ class Insurance(Immutable):
 
     def _cheap(
         self, sight: Sight, ledger: Ledger, top: Tensor, low: Tensor, left: float
-    ) -> Choice | None:
-        """A probe paid from the small purse: a point that the level excludes and that a higher
-        level ranks above all others."""
+    ) -> tuple[int, float, int] | None:
+        """The row, the cost and the level of a probe paid from the small purse: a point that the
+        level excludes and that a higher level ranks above all others."""
         first = ledger.level + 1
         lost = (top - sight.lower[ledger.level]).clamp_min(0)
         may = (lost <= left) & (sight.upper[ledger.level] < low)
@@ -170,7 +173,7 @@ class Insurance(Immutable):
         for j in sorted(range(first, first + m), key=lambda j: ledger.small[j]):
             k = j - first
             if read[k]:
-                return Choice(int(read[m + k]), "probe", read[2 * m + k], j, small=True)
+                return int(read[m + k]), read[2 * m + k], j
         return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, Unpack, cast
 
 import torch
@@ -16,6 +17,7 @@ from botorch_ext.domains.points import checked_rows
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.ranks import first_highest
+from botorch_ext.records import decoded, plain
 from botorch_ext.search.models import best_in_box, proposals
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds
@@ -23,10 +25,24 @@ from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, Bound
 from botorch_ext.strategies.adaptive.insurance import Insurance, Sight
 from botorch_ext.strategies.adaptive.judges import Credible
 from botorch_ext.strategies.adaptive.ledger import Choice, Ledger, Terms
+from botorch_ext.strategies.adaptive.predictions import Played
 from botorch_ext.strategies.adaptive.running_bounds import RunningBounds
 from botorch_ext.strategies.adaptive.told_bounds import Look, ToldBounds, moments
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.widths import SelfNormalized, Width
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayedInsured(Played):
+    """The record of a trial that an `InsuredStrategy` chose, beside its `Choice`.
+
+    Args:
+        level: The number of the lowest level of misspecification that is not refuted.
+        refuted: The levels that were given up at this step; None if there are none.
+    """
+
+    level: int
+    refuted: tuple[dict[str, Any], ...] | None = None
 
 
 class InsuredStrategy(BoundsStrategy):
@@ -67,6 +83,8 @@ class InsuredStrategy(BoundsStrategy):
         ValueError: If `BoundsStrategy` raises it, if models have data, if a number is impossible,
             or if another pending policy is given.
     """
+
+    record = PlayedInsured
 
     def __init__(
         self,
@@ -182,13 +200,13 @@ class InsuredStrategy(BoundsStrategy):
         X, bounds = self._on_offer(choices, look, known, wide)
         sight = self._sight(X, bounds, choices, look, known, wide)
         ledger, t = self.ledger.at(look.level), self.next_step
-        choice, seen = self.insurance.decide(sight, ledger, t)
-        x, info = X[choice.row].clone(), {}
+        row, choice, seen = self.insurance.decide(sight, ledger, t)
+        x, info = X[row].clone(), {}
         if isinstance(self.domain, FiniteSet) or choices.actions is not None:
-            info |= choices.places(choice.row)
+            info |= choices.places(row)
         info |= self._recorded(known, look, choice, with_context(x, choices.context), info)
         if not self._told.is_listed:
-            rows = with_context(X[[choice.row, *seen]], choices.context)
+            rows = with_context(X[[row, *seen]], choices.context)
             positions = self._told.watched.positions(rows)
             where = dict(zip(map(tuple, rows.tolist()), positions, strict=True))
             info["watched"] = [list(row) for row, position in where.items() if position is None]
@@ -202,7 +220,7 @@ class InsuredStrategy(BoundsStrategy):
         is."""
         position = self._player(known, look, at, rows)
         prediction = self._record(known, position, rows["index"] if known.on_candidates else at)
-        info = prediction | {"level": look.level} | choice.record()
+        info = prediction | {"level": look.level} | plain(choice)
         return info | {"refuted": look.refuted} if look.refuted else info
 
     def _look(self) -> Look:
@@ -324,19 +342,13 @@ class InsuredStrategy(BoundsStrategy):
     # --- the next state ---------------------------------------------------------------------------
 
     def _recall(self, trial: Trial) -> Any:
-        super()._recall(trial)
-        level, num_levels = trial.info["level"], self.terms.num_levels
-        if type(level) is not int or not 0 <= level < num_levels:
+        record, name = super()._recall(trial), f"info of trial {trial.id}"
+        if record.level >= self.terms.num_levels:
             raise ValueError(
-                f"level in the info of trial {trial.id} must be a whole number less than "
-                f"{num_levels}, got {level!r}"
+                f"level in the {name} must be less than {self.terms.num_levels}, got {record.level}"
             )
-        refuted = trial.info.get("refuted", [])
-        if not isinstance(refuted, list) or not all(isinstance(own, dict) for own in refuted):
-            raise ValueError(
-                f"refuted in the info of trial {trial.id} must be a list of dicts, got {refuted!r}"
-            )
-        choice = Choice.recorded(trial.info, "info", self.terms, trial.id)
+        choice = decoded(Choice, trial.info, name, among_others=True)
+        choice.check(self.terms, trial.id, name)
         if not self._told.is_listed:
             self._recorded_rows(trial)
         return self._look_again(trial), choice

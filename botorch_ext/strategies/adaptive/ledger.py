@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Literal, cast
 
 from botorch_ext.checks import one_number, whole_number
+from botorch_ext.records import NonNegative
 from botorch_ext.state import Immutable
 from botorch_ext.widths.base import require
-
-# The kinds of trials that are charged to a purse.
-_CHARGED = ("probe", "follow-up")
 
 
 @dataclass(frozen=True)
@@ -142,10 +140,11 @@ class Ledger:
             return replace(new, lost=self.lost + choice.cost)
         if choice.kind == "block":
             return new
-        level = choice.suspected
+        level = cast(int, choice.suspected)
         if choice.kind == "probe":
-            new = replace(new, suspect=Suspect(level, trial), owed=self.owed and not choice.paid)
-        name = "small" if choice.small else "large"
+            owed = self.owed and choice.purse != "owed"
+            new = replace(new, suspect=Suspect(level, trial), owed=owed)
+        name = "small" if choice.purse == "small" else "large"
         charges = list(getattr(self, name))
         charges[level] += choice.cost
         return replace(new, **{name: tuple(charges)})
@@ -156,65 +155,34 @@ class Choice:
     """The choice of an insurance at a step.
 
     Args:
-        row: The row of the point.
         kind: "exploit", "probe", "follow-up", or "block" for a certificate.
         cost: The largest possible loss if the level holds.
-        suspected: The level that a probe or a follow-up is charged to.
-        small: Whether it is charged to the small purse.
-        paid: Whether it is the probe that was owed.
+        suspected: The level that a probe or a follow-up is charged to; None for other kinds.
+        purse: The purse that it is charged to, or "owed" for the probe that was owed; None for
+            other kinds.
         suspect: The point that is being followed up afterwards, unless this is a new probe.
     """
 
-    row: int
-    kind: str
-    cost: float
-    suspected: int = 0
-    small: bool = False
-    paid: bool = False
+    kind: Literal["exploit", "probe", "follow-up", "block"]
+    cost: NonNegative
+    suspected: int | None = None
+    purse: Literal["large", "small", "owed"] | None = None
     suspect: Suspect | None = None
 
-    def record(self) -> dict[str, Any]:
-        """The choice as a dict for ``info``."""
-        record: dict[str, Any] = {"kind": self.kind, "cost": self.cost}
-        if self.kind in _CHARGED:
-            record["suspected"] = self.suspected
-            record["purse"] = "owed" if self.paid else "small" if self.small else "large"
-        kept = self.suspect
-        if kept is not None:
-            record["suspect"] = vars(kept).copy()
-        return record
+    def check(self, terms: Terms, num_trials: int, name: str) -> None:
+        """Raises a ValueError unless the levels and the suspect of a recorded choice can be.
 
-    @classmethod
-    def recorded(cls, info: dict[str, Any], name: str, terms: Terms, num_trials: int) -> Choice:
-        """The choice in the ``info`` of a trial, without its row; raises a ValueError if it is
-        none."""
-        kind, cost, purse = (cast(Any, info.get(key)) for key in ("kind", "cost", "purse"))
-        level, kept = info.get("suspected", 0), cast(Any, info.get("suspect"))
-        if kind not in ("exploit", "block", *_CHARGED):
-            allowed = "'exploit', 'probe', 'follow-up' or 'block'"
-            raise ValueError(f"kind in the {name} must be {allowed}, got {kind!r}")
-        if type(cost) not in (int, float) or not 0 <= cost < math.inf:
-            raise ValueError(f"cost in the {name} must be a number, at least 0, got {cost!r}")
-        if kind in _CHARGED:
-            if type(level) is not int or not 0 < level < terms.num_levels:
-                raise ValueError(
-                    f"suspected in the {name} must be a level from 1 to {terms.num_levels - 1}, "
-                    f"got {level!r}"
-                )
-            if purse not in ("large", "small", "owed"):
-                raise ValueError(
-                    f"purse in the {name} must be 'large', 'small' or 'owed', got {purse!r}"
-                )
-        suspect = None
-        if kept is not None:
-            keys = set(Suspect.__annotations__)
-            whole = isinstance(kept, dict) and kept.keys() == keys
-            if not whole or not all(type(kept[key]) is int and kept[key] >= 0 for key in keys):
-                raise ValueError(
-                    f"suspect in the {name} must have the whole numbers {sorted(keys)}, "
-                    f"got {kept!r}"
-                )
-            suspect = Suspect(**kept)
-            if suspect.trial >= num_trials or not 0 < suspect.level < terms.num_levels:
-                raise ValueError(f"suspect in the {name} must be an earlier probe, got {kept!r}")
-        return cls(-1, kind, float(cost), level, purse == "small", purse == "owed", suspect)
+        Args:
+            terms: The limits on what the insurance may cost.
+            num_trials: The number of trials before this one.
+            name: The name of the record, for messages.
+        """
+        most, suspect = terms.num_levels - 1, self.suspect
+        is_charged = self.kind in ("probe", "follow-up")
+        if is_charged and (self.purse is None or self.suspected not in range(1, most + 1)):
+            raise ValueError(
+                f"suspected and purse in the {name} must be a level from 1 to {most} and a purse, "
+                f"got {self.suspected} and {self.purse}"
+            )
+        if suspect and not (suspect.trial < num_trials and 0 < suspect.level <= most):
+            raise ValueError(f"suspect in the {name} must be an earlier probe, got {suspect}")

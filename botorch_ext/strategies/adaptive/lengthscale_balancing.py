@@ -17,7 +17,7 @@ from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
 from botorch_ext.strategies.adaptive.judges import Judge, Standing, require_lengthscales
 from botorch_ext.strategies.adaptive.prediction_tests import noise_scale
-from botorch_ext.strategies.adaptive.predictions import Prediction
+from botorch_ext.strategies.adaptive.predictions import Interval
 from botorch_ext.strategies.events import Attached, Event, Told, Trial
 from botorch_ext.widths import (
     SelfNormalized,
@@ -62,9 +62,9 @@ class SuspectedRegret(Judge):
         return [int(suspected.argmin())]
 
     def learn(self, trial: Trial, value: float, standing: Standing) -> list[int]:
-        played = Prediction.from_told(trial.info)
-        count, total, half_widths = self._sums.get(played.model, (0, 0.0, 0.0))
-        self._sums[played.model] = count + 1, total + value, half_widths + played.half_width
+        model, half_width = trial.info["model"], Interval(**trial.info["told"]).half_width
+        count, total, half_widths = self._sums.get(model, (0, 0.0, 0.0))
+        self._sums[model] = count + 1, total + value, half_widths + half_width
         # A model that joins with the next trial does not count before.
         known = standing.num_known[trial.id]
         present = [id for id in standing.alive if id < known or id in self._sums]
@@ -159,13 +159,12 @@ class LengthscaleBalancing(BoundsStrategy):
             return replace(width, noise_std=width.noise_std / self._scale)
         return width
 
-    def _in_units(self, prediction: Prediction) -> Prediction:
-        return Prediction(
-            prediction.model,
-            self._shift + self._scale * prediction.mean,
-            self._scale * prediction.std,
-            prediction.width,
-            self._scale * prediction.offset,
+    def _in_units(self, interval: Interval) -> Interval:
+        return Interval(
+            self._shift + self._scale * interval.mean,
+            self._scale * interval.std,
+            interval.width,
+            self._scale * interval.offset,
         )
 
     def _absorb(self, event: Event) -> None:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from botorch_ext import host
-from botorch_ext.checks import amount
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
-from botorch_ext.domains.points import as_floating, checked_like
+from botorch_ext.domains.points import checked_like
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.hyperparameters.density import Density, split
 from botorch_ext.hyperparameters.ensemble import Ensemble
@@ -24,6 +23,7 @@ from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.hyperparameters.particles import Cloud, Particles, telling
 from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.ranks import first_highest, highest_first
+from botorch_ext.records import Finite, NonNegative
 from botorch_ext.search.box import maximize_on_box
 from botorch_ext.search.objectives import evaluate
 from botorch_ext.search.particles import AverageMean
@@ -45,6 +45,36 @@ _BRIEF, _BRIEF_TOLERANCE, _NUM_COLUMNS = (128, 10), 1e-6, 10
 # models rank highest.
 _MOST_POINTS, _FEW_MODELS = 4096, 4
 _TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class RecordedCloud:
+    """The record of particles.
+
+    Args:
+        parameters: The parameters of each particle.
+        values: Their log posterior densities.
+        bend: The strength of the transform of the observations.
+    """
+
+    parameters: tuple[tuple[Finite, ...], ...]
+    values: tuple[Finite, ...]
+    bend: NonNegative = 0.0
+
+
+@dataclass(frozen=True)
+class PlayedParticles:
+    """The record of a trial that a `ParticleStrategy` chose.
+
+    Args:
+        mean: The posterior mean at the point.
+        std: The posterior standard deviation at the point.
+        particles: The particles, if they were updated for the trial.
+    """
+
+    mean: Finite
+    std: Finite
+    particles: RecordedCloud | None = None
 
 
 class ParticleStrategy(Strategy):
@@ -73,8 +103,7 @@ class ParticleStrategy(Strategy):
         ValueError: If `Strategy` raises it.
     """
 
-    #: The names of the numbers of `_choose` in ``info``.
-    _numbers: tuple[str, ...]
+    record = PlayedParticles
     takes_actions = True
     takes_spaces = True
     least_initial = 8
@@ -190,7 +219,7 @@ class ParticleStrategy(Strategy):
     @abstractmethod
     def _choose(
         self, choices: Choices, cloud: Cloud, known: Ensemble, pending: Tensor, seed: int
-    ) -> tuple[Tensor, int | None, list[Tensor]]:
+    ) -> tuple[Tensor, int | None, dict[str, Tensor]]:
         """Chooses the next point.
 
         Args:
@@ -201,8 +230,9 @@ class ParticleStrategy(Strategy):
             seed: The seed of this step.
 
         Returns:
-            The point; its row among the candidates, or None in a box; and the numbers for ``info``,
-            tensors of shape ``(1,)``, which become whole numbers unless their dtype is floating.
+            The point; its row among the candidates, or None in a box; and the numbers for ``info``
+            by name, tensors of shape ``(1,)``, which become whole numbers unless their dtype is
+            floating.
         """
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
@@ -213,12 +243,12 @@ class ParticleStrategy(Strategy):
         info: dict[str, Any] = {}
         if row is not None and choices.points(self.domain) is not None:
             info |= choices.places(row)
-        numbers, m = [number.double() for number in own], 0
+        numbers, m = [number.double() for number in own.values()], 0
         if cloud is not self._cloud:
             m = len(cloud.values)
             numbers += [cloud.values, cloud.parameters.flatten()]
         read = torch.cat(numbers).tolist()  # the host waits once
-        for name, number, value in zip(self._numbers, own, read, strict=False):
+        for (name, number), value in zip(own.items(), read, strict=False):
             info[name] = value if number.is_floating_point() else int(value)
         if m:
             values, flat = read[len(own) :][:m], read[len(own) + m :]
@@ -364,29 +394,22 @@ class ParticleStrategy(Strategy):
     # --- the next state ---------------------------------------------------------------------------
 
     def _recall(self, trial: Trial) -> Cloud | None:
-        name = f"info of trial {trial.id}"
-        for key in self._numbers:
-            amount(trial.info.get(key), f"{key} in the {name}", "finite")
-        if "particles" not in trial.info:
+        record, name = super()._recall(trial).particles, f"info of trial {trial.id}"
+        if record is None:
             if self._cloud is None:
                 raise ValueError(f"particles in the {name} must be there for the first trial")
             return None
-        record = trial.info["particles"]
-        numbers = {}
-        for key in ("parameters", "values"):
-            own = record.get(key) if isinstance(record, dict) else None
-            numbers[key] = as_floating(own, torch.float64, self.domain.device, key)  # pyright: ignore
-        least, found = self.particles.number(self._num_data), numbers["values"].numel()
-        num = max(min(found, self.particles.num_particles), least)  # earlier versions kept more
-        shapes = {"parameters": (num, len(trial.point) + 2), "values": (num,)}
-        for key, own in numbers.items():
-            if own.shape != shapes[key] or not bool(own.isfinite().all()):
-                raise ValueError(
-                    f"{key} of the particles in the {name} must be finite, of shape {shapes[key]}"
-                )
-        named = f"bend of the particles in the {name}"
-        bend = amount(record.get("bend", 0.0), named, "non-negative and finite")
-        return Cloud(numbers["parameters"], numbers["values"], bend)
+        num, width = self.particles.number(self._num_data), len(trial.point) + 2
+        for key, shape in (("parameters", (num, width)), ("values", (num,))):
+            rows = getattr(record, key)
+            found = {(len(rows), len(row)) if len(shape) > 1 else (len(rows),) for row in rows}
+            if found != {shape}:
+                raise ValueError(f"{key} of the particles in the {name} must have shape {shape}")
+        parameters, values = (
+            torch.tensor(own, dtype=torch.float64, device=self.domain.device)
+            for own in (record.parameters, record.values)
+        )
+        return Cloud(parameters, values, record.bend)
 
     def _forget_fits(self, id: int) -> None:
         self._cloud = self._known = self._absorbed = None

@@ -2,79 +2,84 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
-_NUMBERS = ("mean", "std", "width", "offset")
+from botorch_ext.hyperparameters.fitted import Hyperparameters
+from botorch_ext.records import Finite, NonNegative
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The confidence interval of a model at a point.
+
+    Args:
+        mean: The posterior mean.
+        std: The posterior standard deviation.
+        width: The multiplier of the standard deviation.
+        offset: The part of the half-width that is added to ``width * std``.
+    """
+
+    mean: Finite
+    std: NonNegative
+    width: NonNegative
+    offset: NonNegative
+
+    @property
+    def half_width(self) -> float:
+        """Half the length of the interval."""
+        return self.width * self.std + self.offset
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The prediction of a model at a point when the point is asked.
+    """The prediction of a model at a point when the point is asked, as ``info`` of a trial has it.
 
-    In ``info`` of a trial, ``model``, ``mean``, ``std``, ``width`` and ``offset`` are the numbers
-    that the trial was chosen by, with pending trials as the policy says. If models are judged by
-    their predictions, ``told`` has the last four once more, from told data alone.
+    The numbers are those that the trial was chosen by, with pending trials as the policy says.
 
     Args:
         model: The position of the model among the candidates.
-        mean: Its posterior mean.
-        std: Its posterior standard deviation.
-        width: The multiplier of the standard deviation in its confidence bounds.
-        offset: The part of their half-width that is added to ``width * std``.
+        mean: As for `Interval`.
+        std: As for `Interval`.
+        width: As for `Interval`.
+        offset: As for `Interval`.
+        told: If models are judged by their predictions, the interval from told data alone.
     """
 
     model: int
-    mean: float
-    std: float
-    width: float
-    offset: float
-
-    def record(self, told: Prediction | None = None) -> dict[str, Any]:
-        """The prediction as a dict for ``info``, with the one from told data alone if it is
-        given."""
-        record: dict[str, Any] = vars(self).copy()
-        if told is not None:
-            record["told"] = {name: getattr(told, name) for name in _NUMBERS}
-        return record
-
-    @classmethod
-    def from_told(cls, record: dict[str, Any]) -> Self:
-        """The prediction from told data alone in the ``info`` of a trial."""
-        return cls(record["model"], *(record["told"][name] for name in _NUMBERS))
-
-    @classmethod
-    def check_record(cls, record: Any, name: str, with_told: bool) -> None:
-        """Raises a ValueError unless `record` could have made this."""
-        if not isinstance(record, dict) or type(record.get("model")) is not int:
-            raise ValueError(
-                f"{name} must be a dict with a model, a whole number, and {list(_NUMBERS)}, got "
-                f"{record!r}"
-            )
-        dicts: dict[str, Any] = {name: record}
-        if with_told:
-            dicts[f"'told' in the {name}"] = record.get("told")
-        for whose, numbers in dicts.items():
-            _check_numbers(numbers, whose)
-
-    @property
-    def half_width(self) -> float:
-        """The half-width of the confidence bounds."""
-        return self.width * self.std + self.offset
+    mean: Finite
+    std: NonNegative
+    width: NonNegative
+    offset: NonNegative
+    told: Interval | None = None
 
 
-def _check_numbers(record: Any, name: str) -> None:
-    if not isinstance(record, dict) or not set(_NUMBERS) <= record.keys():
-        raise ValueError(f"{name} must be a dict with {list(_NUMBERS)}, got {record!r}")
-    for field in _NUMBERS:
-        value = record[field]
-        if type(value) not in (int, float) or not math.isfinite(value):
-            raise ValueError(f"{field} in the {name} must be a finite number, got {value!r}")
-        if field != "mean" and value < 0:
-            raise ValueError(f"{field} in the {name} must be at least 0, got {value!r}")
+@dataclass(frozen=True)
+class Played(Prediction):
+    """The record of a trial that a `BoundsStrategy` chose.
+
+    Args:
+        fit: The hyperparameters that were fitted before the trial, if they were.
+        pessimistic: The prediction of the model with the lowest lower bound, if there is one.
+    """
+
+    fit: Hyperparameters | None = None
+    pessimistic: Prediction | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayedWorstCase(Played):
+    """The record of a trial that a `StableStrategy` chose.
+
+    Args:
+        center: The coordinates of the centre.
+        center_index: Its row in a finite set.
+    """
+
+    pessimistic: Prediction = field()  # without the default of `Played`
+    center: tuple[Finite, ...]
+    center_index: int | None = None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from botorch_ext.hyperparameters.fitted import (
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.records import plain
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.bounds import Models
 
@@ -101,9 +102,13 @@ class Refits(State):
             device=like.device,
         )
 
-    def recorded(self, record: Any, name: str) -> Hyperparameters:
-        """The fit in the ``info`` of a trial; raises a ValueError if it is none."""
-        return Hyperparameters.from_record(record, self._num_columns, name)
+    def check(self, numbers: Hyperparameters, name: str) -> None:
+        """Raises a ValueError unless a recorded fit has one lengthscale for each column."""
+        if len(numbers.lengthscales) != self._num_columns:
+            raise ValueError(
+                f"lengthscales in the {name} must be a list of {self._num_columns} numbers, got "
+                f"{list(numbers.lengthscales)}"
+            )
 
     def adopt(self, numbers: Hyperparameters, num_data: int | None) -> None:
         """Plays with other hyperparameters from now on: those of a fit to ``num_data``
@@ -118,7 +123,7 @@ class Refits(State):
 
     def summary(self) -> dict[str, Any]:
         """The entry ``fit`` of the report."""
-        return self.current.record() | {"num_fits": self.num_fits, "num_data": self.num_data}
+        return plain(self.current) | {"num_fits": self.num_fits, "num_data": self.num_data}
 
     def _inputs(self, X: Tensor) -> Inputs:
         return Inputs.of(self._domain, self._space, X)

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
-from botorch_ext.domains import Domain, FiniteSet, as_points
+from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.hyperparameters.fitted import Fitted
@@ -21,7 +21,7 @@ from botorch_ext.robust.perturbations import Perturbations
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
 from botorch_ext.strategies.adaptive.elimination import PredictionTests, tested_width
 from botorch_ext.strategies.adaptive.prediction_tests import RunningTest
-from botorch_ext.strategies.adaptive.predictions import Prediction
+from botorch_ext.strategies.adaptive.predictions import PlayedWorstCase
 from botorch_ext.strategies.adaptive.searches import WorstCase
 from botorch_ext.strategies.events import Trial
 from botorch_ext.widths import Width
@@ -74,6 +74,7 @@ class StableStrategy(BoundsStrategy):
     """
 
     search: WorstCase
+    record = PlayedWorstCase
 
     def __init__(
         self,
@@ -171,9 +172,7 @@ class StableStrategy(BoundsStrategy):
         return trial.x if center is None else self.domain.like.new_tensor(center)
 
     def _recall(self, trial: Trial) -> Any:
-        name = f"info of trial {trial.id}"
-        told = self.judge.needs_predictions
-        Prediction.check_record(trial.info["pessimistic"], f"pessimistic {name}", told)
-        X = as_points(trial.info["center"], self.domain.dim, trial.x, f"center in the {name}")
-        self.domain.require_contains(X, f"center in the {name}")
-        return super()._recall(trial)
+        record = super()._recall(trial)
+        name = f"center in the info of trial {trial.id}"
+        self.domain.require_contains(self.domain.like.new_tensor([record.center]), name)
+        return record

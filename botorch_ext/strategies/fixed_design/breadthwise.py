@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy, deepcopy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import torch
@@ -21,6 +22,7 @@ from botorch_ext.kernel_functions.smoothness import (
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import RepeatedDesign
 from botorch_ext.predictions.mixture import GPMixture
+from botorch_ext.records import NonNegative, plain
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
@@ -33,9 +35,28 @@ from botorch_ext.strategies.fixed_design.horizon import (
     waiting,
 )
 from botorch_ext.strategies.fixed_design.level import Level
-from botorch_ext.strategies.fixed_design.refinement import Descent, RefinementRule
+from botorch_ext.strategies.fixed_design.refinement import Descent, Opening, RefinementRule
 from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.widths import Width, as_width, check_rkhs_bound
+
+
+@dataclass(frozen=True)
+class ExploredCell:
+    """The record of a trial of `BreadthwiseExploration`.
+
+    Args:
+        level: h, the number of the level.
+        cell: The code of the cell in its level.
+        std: The standard deviation at its center.
+        slack: V_h.
+        opening: Which cells were kept before the trial, if the level is new.
+    """
+
+    level: int
+    cell: int
+    std: NonNegative
+    slack: NonNegative
+    opening: Opening | None = None
 
 
 class BreadthwiseExploration(Strategy):
@@ -98,6 +119,7 @@ class BreadthwiseExploration(Strategy):
             device than the domain.
     """
 
+    record = ExploredCell
     refuses_attached = "a level is judged by the centers of its own cells alone"
 
     def __init__(
@@ -189,7 +211,7 @@ class BreadthwiseExploration(Strategy):
             return 1
         level, design, opening = self._at(t)
         level, design = copy(level), deepcopy(design)
-        if opening is not None and opening.crowded is not None:
+        if opening is not None and opening.record.crowded is not None:
             level.put_off(design.num_observations)
         for ahead in range(1, num_trials):
             design.add(int(design.least_known()))
@@ -209,16 +231,11 @@ class BreadthwiseExploration(Strategy):
         level, design, opening = self._at(len(self.history.trials) + 1)
         top = design.least_known()
         row, cell = torch.cat([top, level.codes[top]]).tolist()
-        info: dict[str, Any] = {
-            "level": level.depth,
-            "cell": cell,
-            "std": float(design.variance[row].clamp_min(0).sqrt()),
-            "slack": level.slack,
-        }
-        if opening is not None:
-            info["opening"] = opening.record
+        std = float(design.variance[row].clamp_min(0).sqrt())
+        kept = None if opening is None else opening.record
         self._ahead = opening, row
-        return design.candidates[row].clone(), info
+        record = ExploredCell(level.depth, cell, std, level.slack, kept)
+        return design.candidates[row].clone(), plain(record)
 
     # --- the next state ---------------------------------------------------------------------------
 
@@ -250,7 +267,7 @@ class BreadthwiseExploration(Strategy):
         if opening.levels:
             self.levels.extend(opening.levels)
             self._design, self._rows = opening.design, []
-        if opening.crowded is not None:
+        if opening.record.crowded is not None:
             if opening.level.next_look == 0:
                 self._note(self._rule.why_crowded(opening), CellLimitWarning)
             opening.level.put_off(opening.design.num_observations)
@@ -276,22 +293,20 @@ class BreadthwiseExploration(Strategy):
         """The refinement before a trial, and the row of its cell, None if corrected values dropped
         the cell."""
         require_before_horizon(trial.id, self.history, self.horizon)
-        level, opening, record = self.levels[-1], None, trial.info.get("opening")
-        if record is not None:
+        record, level, opening = super()._recall(trial), self.levels[-1], None
+        if record.opening is not None:
             own = level, self._design, trial.id + 1
-            opening = self._rule.descend(*own, record, self._is_corrected)
+            opening = self._rule.descend(*own, record.opening, self._is_corrected)
             level = opening.level
-        if trial.info["level"] != level.depth:
+        if record.level != level.depth:
             raise ValueError(
-                f"level in the info of trial {trial.id} must be {level.depth}, got "
-                f"{trial.info['level']!r}"
+                f"level in the info of trial {trial.id} must be {level.depth}, got {record.level}"
             )
-        cell = whole_number(trial.info["cell"], f"cell in the info of trial {trial.id}")
-        row = level.row_of(cell)
+        row = level.row_of(record.cell)
         if row is None and not self._is_corrected:
             raise ValueError(
                 f"info of trial {trial.id} must have an active cell of level {level.depth}, got "
-                f"cell {cell}"
+                f"cell {record.cell}"
             )
         return opening, row
 

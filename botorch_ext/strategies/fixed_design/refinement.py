@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 
@@ -19,6 +18,20 @@ from botorch_ext.strategies.fixed_design.level import Level, Refinement
 from botorch_ext.widths import Width
 
 
+@dataclass(frozen=True)
+class Opening:
+    """The record of a descent.
+
+    Args:
+        kept: For each level that was left, the rows of the cells that were kept; None for all.
+        crowded: The number of cells that the next level would have, if the level is not refined
+            since they are too many.
+    """
+
+    kept: tuple[tuple[int, ...] | None, ...]
+    crowded: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Descent:
     """The refinements before one step.
@@ -28,7 +41,7 @@ class Descent:
         levels: The levels that were entered.
         level: The level of the step: the last of ``levels``, or the level from before.
         design: The evaluations of ``level``.
-        record: The entry ``opening`` of ``info``, from which a replay takes the kept cells.
+        record: The record, from which a replay takes the kept cells.
         is_cut: Whether cells were dropped that may hold the maximum, since a level would have too
             many cells after a correction.
     """
@@ -37,14 +50,8 @@ class Descent:
     levels: list[Level]
     level: Level
     design: RepeatedDesign
-    record: dict[str, Any]
+    record: Opening
     is_cut: bool = False
-
-    @property
-    def crowded(self) -> int | None:
-        """The number of cells that the next level would have, if the level is not refined since
-        they are too many; else None."""
-        return self.record.get("crowded")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +87,9 @@ class RefinementRule(Immutable):
 
     def why_crowded(self, descent: Descent) -> str:
         """Why the level of a crowded descent is not refined."""
-        limit = f"they would have {descent.crowded} children, and max_cells is {self.max_cells}"
+        limit = (
+            f"they would have {descent.record.crowded} children, and max_cells is {self.max_cells}"
+        )
         if descent.level.depth == MAX_LEVEL:
             limit = f"there are {MAX_LEVEL} levels at most"
         return (
@@ -120,7 +129,7 @@ class RefinementRule(Immutable):
         level: Level,
         design: RepeatedDesign,
         t: int,
-        record: dict[str, Any] | None = None,
+        record: Opening | None = None,
         is_corrected: bool = False,
     ) -> Descent:
         """Refines levels while `is_known` holds and the cells are not too many.
@@ -134,12 +143,11 @@ class RefinementRule(Immutable):
                 left, but which cells are kept is decided again.
 
         Raises:
-            KeyError: If an entry is missing in the record.
             ValueError: If the record has cells that are not there.
         """
         levels, refinements, crowded, is_cut = [], [], None, False
-        kept: list[list[int] | None] = []
-        recorded: list[list[int] | None] = [] if record is None else record["kept"]
+        kept: list[tuple[int, ...] | None] = []
+        recorded = () if record is None else record.kept
         while self.is_known(level, design, t) if record is None else len(kept) < len(recorded):
             refinement = self._refine(level, design, t)
             if record is not None and not is_corrected:
@@ -151,18 +159,18 @@ class RefinementRule(Immutable):
                 crowded = children
                 break
             rows = refinement.kept.nonzero().squeeze(-1)
-            kept.append(None if len(rows) == level.num_cells else rows.tolist())
+            kept.append(None if len(rows) == level.num_cells else tuple(rows.tolist()))
             level = self._level(level.depth + 1, level.children_of(refinement.kept), t - 1)
             design = RepeatedDesign(self.model, level.centers)
             refinements.append(refinement)
             levels.append(level)
         if record is not None and not is_corrected:
-            crowded = record.get("crowded")
+            crowded = record.crowded
         elif record is not None and self.is_known(level, design, t):
             children = 2 * int(self._refine(level, design, t).kept.sum())
             crowded = children if self._are_too_many(children, level) else None
-        record = {"kept": kept} if crowded is None else {"kept": kept, "crowded": crowded}
-        return Descent(refinements, levels, level, design, record, is_cut)
+        opening = Opening(tuple(kept), crowded)
+        return Descent(refinements, levels, level, design, opening, is_cut)
 
     def _most_hopeful(
         self, refinement: Refinement, level: Level, design: RepeatedDesign
@@ -189,12 +197,12 @@ class RefinementRule(Immutable):
         return Refinement(t, w, offset, float(threshold), kept)
 
 
-def _keeping(refinement: Refinement, rows: list[int] | None) -> Refinement:
+def _keeping(refinement: Refinement, rows: tuple[int, ...] | None) -> Refinement:
     """The refinement that keeps other cells, or all if ``rows`` is None; checks the rows."""
     kept = torch.ones_like(refinement.kept)
     if rows is not None:
-        if not rows or not all(type(row) is int and 0 <= row < len(kept) for row in rows):
+        if not rows or max(rows) >= len(kept):
             raise ValueError(f"kept must be rows of {len(kept)} cells, got {short(rows)}")
         kept[:] = False
-        kept[rows] = True
+        kept[list(rows)] = True
     return replace(refinement, kept=kept)

@@ -167,7 +167,7 @@ class SafeStrategy(InsuredStrategy):
         if now.phase == "block":
             row = now.plan[len(now.bought)]
             kept = self.ledger.suspect
-            choice = Choice(row, "block", now.cost, suspect=kept)
+            choice = Choice("block", now.cost, suspect=kept)
             x, known = self._space.candidates[row].clone(), self._bounds(self._rows.posterior)
             info = {"index": row} | self._recorded(known, look, choice, x, {"index": row})
             self._ahead = look, choice

@@ -1,0 +1,146 @@
+"""Records: frozen dataclasses as dicts of plain values, which JSON can hold, and back.
+
+The types of the fields say what a value may be: ``int`` is a whole number of at least 0, `Finite`,
+`NonNegative` and `Positive` are numbers, and ``tuple[..., ...]`` is a list. A field whose default
+is None may be missing, and is left out if it is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache, partial
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from botorch_ext.checks import Allowed, amount, flag, short, whole_number
+
+_Record = TypeVar("_Record")
+_Decoder = Callable[[Any, str], Any]
+
+Finite = Annotated[float, "finite"]
+NonNegative = Annotated[float, "non-negative and finite"]
+Positive = Annotated[float, "positive and finite"]
+
+
+def plain(record: Any) -> dict[str, Any]:
+    """The fields of a record that are not None, as plain values by name.
+
+    Args:
+        record: A dataclass.
+
+    Returns:
+        A new dict; records in it are dicts, and tuples are lists.
+    """
+    return {name: _plain(value) for name, value in vars(record).items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return plain(value) if is_dataclass(value) else value
+
+
+def decoded(kind: type[_Record], given: Any, name: str, among_others: bool = False) -> _Record:
+    """The record that `plain` made these values of.
+
+    Args:
+        kind: The class of the record, a dataclass.
+        given: What should be a dict of plain values.
+        name: The name of the dict, for messages.
+        among_others: Whether the dict may have other keys than those of the record.
+
+    Returns:
+        The record.
+
+    Raises:
+        ValueError: If a key is missing or, unless it is ``among_others``, unknown, or if a value is
+            not what the type of its field allows.
+    """
+    decoders = _decoders(kind)
+    if not isinstance(given, dict) or not (among_others or decoders.keys() >= given.keys()):
+        raise ValueError(f"{name} must be a dict with {sorted(decoders)}, got {short(given)}")
+    values = {}
+    for key, (decoder, is_needed) in decoders.items():
+        whose = f"{key} in the {name}"
+        if key in given:
+            values[key] = decoder(given[key], whose)
+        elif is_needed:
+            raise ValueError(f"{whose} must be given, got {short(given)}")
+    return kind(**values)
+
+
+@cache
+def _decoders(kind: Any) -> dict[str, tuple[_Decoder, bool]]:
+    """The decoder of each field of a record, and whether the field must be given."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {
+        field.name: (
+            _decoder(_without_none(hints[field.name])),
+            field.default is MISSING and field.default_factory is MISSING,
+        )
+        for field in fields(kind)
+    }
+
+
+def _without_none(hint: Any) -> Any:
+    """The type of values that are not None."""
+    if get_origin(hint) not in (Union, UnionType):
+        return hint
+    (given,) = (part for part in get_args(hint) if part is not type(None))
+    return given
+
+
+def _decoder(hint: Any) -> _Decoder:
+    """The function from a plain value and its name to a value of a type."""
+    kind, parts = get_origin(hint), get_args(hint)
+    if kind is Annotated:
+        return partial(_number, allowed=parts[1])
+    if kind is Literal:
+        return partial(_one_of, allowed=parts)
+    if kind is tuple:
+        return partial(_several, decoder=_decoder(parts[0]))
+    if kind in (Union, UnionType):
+        return partial(_or_none, decoder=_decoder(_without_none(hint)))
+    return _SIMPLE[hint] if hint in _SIMPLE else partial(decoded, hint)
+
+
+def _number(value: Any, name: str, allowed: Allowed) -> float:
+    if type(value) not in (int, float):
+        raise ValueError(f"{name} must be a number, got {short(value)}")
+    return amount(value, name, allowed)
+
+
+def _whole_number(value: Any, name: str) -> int:
+    if type(value) is not int:
+        raise ValueError(f"{name} must be a whole number, got {short(value)}")
+    return whole_number(value, name, least=0)
+
+
+def _one_of(value: Any, name: str, allowed: tuple[Any, ...]) -> Any:
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name} must be one of {list(allowed)}, got {short(value)}")
+    return value
+
+
+def _several(value: Any, name: str, decoder: _Decoder) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{name} must be a list, got {short(value)}")
+    return tuple(decoder(part, name) for part in value)
+
+
+def _or_none(value: Any, name: str, decoder: _Decoder) -> Any:
+    return None if value is None else decoder(value, name)
+
+
+def _dict(value: Any, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} must be a dict, got {short(value)}")
+    return value
+
+
+_SIMPLE: dict[Any, _Decoder] = {
+    int: _whole_number,
+    bool: flag,
+    dict[str, Any]: _dict,
+}
