@@ -4,10 +4,13 @@ from typing import NamedTuple
 
 import pytest
 import torch
+from gpytorch.kernels import RBFKernel
 
-from benchmarks.common.pretend_cuda import PretendCUDA, budget
+import botorch_ext as bx
+from benchmarks.common.pretend_cuda import PretendCUDA, Tally, budget, counting
 from benchmarks.performance.hot_paths import PATHS
 from benchmarks.performance.meters import LaunchMeter
+from botorch_ext.acquisition import StableUCB
 from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.moves import swept
 from botorch_ext.hyperparameters.prior import Prior
@@ -70,3 +73,40 @@ def test_no_sweep_of_particles_waits():
         values = density.value(parameters)
         with budget(stops=1, uploads=1):
             swept(density, parameters, values, 5, generator)
+
+
+def told_as_a_trial():
+    points = bx.FiniteSet([[0.0], [0.4], [1.0]], device="cuda")
+    strategy = bx.algorithms.gp_ucb(points, RBFKernel(), noise_variance=0.01, width=2.0)
+    trial = strategy.ask()
+    return lambda: strategy.tell(trial, 0.3)
+
+
+def asked_in_a_space():
+    space = bx.Space(
+        a=bx.Real(0, 1), b=bx.Integer(0, 5), c=bx.Choice(["x", "y", "z"]), device="cuda"
+    )
+    strategy = bx.algorithms.integrated_ei(space)
+    for number, trial in enumerate(strategy.ask(8)):
+        strategy.tell(trial, 0.3 * (number % 5))
+    return strategy.ask
+
+
+def worst_cases():
+    model = bx.KernelGP(RBFKernel(), noise_variance=0.01, device="cuda")
+    X = torch.linspace(0, 1, 24, dtype=torch.float64, device="cuda").view(12, 2)
+    model.add(X, X.sum(dim=-1))
+    cube = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64, device="cuda")
+    bound = StableUCB(model, width=2.0, radius=0.1, bounds=cube)
+    return lambda: bound(X[:4].unsqueeze(-2))
+
+
+@pytest.mark.parametrize(
+    ("make", "most"), [(told_as_a_trial, 0), (asked_in_a_space, 120), (worst_cases, 40)]
+)
+def test_the_host_waits_seldom(make, most):
+    with PretendCUDA():
+        act = make()
+        with counting(Tally()) as tally:
+            act()
+    assert tally.num_stops <= most, tally.stops.most_common(5)

@@ -192,6 +192,11 @@ class Box(Immutable):
         return () if self._scales is None else self._scales.stepped
 
     @property
+    def codes(self) -> Mapping[int, Tensor]:
+        """The `categories` as tensors on the device of the box."""
+        return {} if self._scales is None else self._scales.codes
+
+    @property
     def located_codes(self) -> Mapping[int, Tensor]:
         """From each column whose codes have descriptors to the positions of the codes in descriptor
         space, ``k x p``; only a `Space` can have such columns."""
@@ -539,6 +544,10 @@ class Box(Immutable):
         Returns:
             A `Box`: this one where it has no steps.
         """
+        return self._without_steps
+
+    @cached_property
+    def _without_steps(self) -> Box:
         if self._scales is None or not self.distances:
             return self
         parents = {parent for parent, _ in self.conditions.values()}

@@ -122,7 +122,8 @@ class Scales(Immutable):
         #: The steps of each column of whole numbers or other steps.
         self.counted = counted
         self._steps = _all_of(list(counted.values()), bounds.device) if self.steps else None
-        self._codes = {j: bounds.new_tensor(codes) for j, codes in self.categories.items()}
+        #: The codes of each column of codes.
+        self.codes = {j: bounds.new_tensor(codes) for j, codes in self.categories.items()}
         start, stop = cells.clone()
         for j, codes in self.categories.items():
             start[j], stop[j] = 0, len(codes)
@@ -148,7 +149,7 @@ class Scales(Immutable):
             The values, ``k``.
         """
         if column in self.categories:
-            return self._codes[column]
+            return self.codes[column]
         steps, (low, high) = self.counted[column], self.ends[:, column]
         first = int(steps.place(low).round())
         places = host.arange(first, first + self.num_values(column), dtype=torch.float64)
@@ -192,7 +193,7 @@ class Scales(Immutable):
         X = self._start + self._span * U
         X[..., self._log] = X[..., self._log].exp()
         X[..., self._counted] = self._rounded(X[..., self._counted])
-        for j, codes in self._codes.items():
+        for j, codes in self.codes.items():
             X[..., j] = codes[X[..., j].long().clamp(0, len(codes) - 1)]
         X = X.clamp(low, high)
         # The exponential of a logarithm may miss the bounds by rounding.
@@ -236,7 +237,7 @@ class Scales(Immutable):
         """
         X = X.clone()
         X[..., self._counted] = self._rounded(X[..., self._counted])
-        for j, codes in self._codes.items():
+        for j, codes in self.codes.items():
             X[..., j] = codes[(X[..., j, None] - codes).abs().argmin(dim=-1)]
         return self.settled(X.clamp(self.ends[0], self.ends[1]))
 
@@ -278,7 +279,7 @@ class Scales(Immutable):
         """
         V = X.clone()
         V[..., self._log] = V[..., self._log].log()
-        for j, codes in self._codes.items():
+        for j, codes in self.codes.items():
             V[..., j] = torch.searchsorted(codes, X[..., j].contiguous()).to(V) + 0.5
         return (V - self._start) / self._span
 
@@ -308,7 +309,7 @@ class Scales(Immutable):
         admitted = torch.ones_like(X, dtype=torch.bool)
         counted = X[:, self._counted]
         admitted[:, self._counted] = counted == self._rounded(counted)
-        for j, codes in self._codes.items():
+        for j, codes in self.codes.items():
             admitted[:, j] = (X[:, j, None] == codes).any(dim=-1)
         return admitted
 

@@ -121,8 +121,8 @@ def _encoded(box: Box, X: Tensor) -> Tensor:
     if not box.categories:
         return U
     columns = list(U.split(1, dim=-1))
-    for j, codes in box.categories.items():
-        is_code = X[..., j, None] == X.new_tensor(codes)
+    for j, codes in box.codes.items():
+        is_code = X[..., j, None] == codes
         located = box.located_codes.get(j)
         columns[j] = (
             is_code.double() * _OF_CATEGORY if located is None else is_code.double() @ located

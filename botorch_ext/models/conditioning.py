@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 
@@ -19,6 +20,7 @@ def condition(
         weights: The new row of L without its last entry, ``n``.
         root: The last entry of this row, the square root of the pivot.
     """
-    row = covariances - weights @ V[:n] if n else covariances
-    V[n] = row = row / root
+    row = V[n]
+    torch.addmv(covariances, V[:n].mT, weights, alpha=-1, out=row)
+    row.div_(root)
     variance.addcmul_(row, row, value=-1)

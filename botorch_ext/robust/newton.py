@@ -48,9 +48,9 @@ class _Searches(NamedTuple):
     damping: Tensor
     moving: Tensor
 
-    def those(self, kept: Tensor) -> Self:
-        """The state of some of the searches."""
-        return type(self)(*(part[kept] for part in self))
+    def those(self, places: Tensor) -> Self:
+        """The state of the searches at some places, ascending."""
+        return type(self)(*(part[places] for part in self))
 
 
 def polish(
@@ -107,8 +107,8 @@ def polish(
     group = now.rows % (num_centers or len(f))
     best = torch.full_like(f[: num_centers or len(f)], torch.inf)
     for iteration in range(max_iterations):
-        kept = now.moving.view(len(now.rows), -1).any(dim=-1)
-        if not bool(kept.all()):
+        kept = now.moving.view(len(now.rows), -1).any(dim=-1).nonzero().squeeze(-1)
+        if len(kept) < len(now.rows):
             ends = _written(ends, now)
             now, group = now.those(kept), group[kept]
         if not len(now.rows):

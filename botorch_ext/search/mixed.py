@@ -60,6 +60,7 @@ class MixedSearch:
         self._is_stopped = looks
         # Of neighbours: whether two numbers differ.
         self._kinds = (False, True) if len(box.distances) > 1 else (False,)
+        self._moves = {False: list(_moves_of_one(box)), True: list(_moves_of_two(box))}
 
     def best(self, starts: Tensor) -> tuple[Tensor, Tensor]:
         """The maximiser found from ``k x d`` starts, ``1 x d``, and its value, of shape
@@ -187,7 +188,8 @@ class MixedSearch:
                 height, which = values.max(dim=-1)
                 better = height > f[stuck]
                 near = near[torch.arange(len(stuck), device=X.device), which]
-                X[stuck[better]], f[stuck[better]] = near[better], height[better]
+                X[stuck] = torch.where(better[:, None], near, X[stuck])
+                f[stuck] = torch.where(better, height, f[stuck])
                 stuck = stuck[~better]
                 if not len(stuck):
                     break
@@ -198,6 +200,8 @@ class MixedSearch:
 
     def _at_distinct(self, X: Tensor) -> Tensor:
         """The ``n`` values at ``n x d`` neighbours. Many are equal near the ends of ranges."""
+        if X.is_cuda:  # more values cost less than waiting for the GPU
+            return evaluate(self._objective, X)
         distinct, which = torch.unique(X, dim=0, return_inverse=True)
         return evaluate(self._objective, distinct)[which]
 
@@ -207,7 +211,7 @@ class MixedSearch:
         replaced by the point."""
         box, near = self._box, []
         low, high = box.ends
-        for moves in _moves_of_two(box) if of_two else _moves_of_one(box):
+        for moves in self._moves[of_two]:
             Y = X.clone()
             for column, step in moves:
                 Y[:, column] += step
@@ -224,9 +228,11 @@ class MixedSearch:
 
 def _moves_of_one(box: Box) -> Iterator[list[tuple[int, float]]]:
     """Changes of one number by 1, 2, 4, ... steps, as columns with what is added."""
-    low, high = box.ends
+    if not box.distances:
+        return
+    low, high = box.ends.tolist()
     for j, step in box.distances.items():
-        while step <= float(high[j] - low[j]):
+        while step <= high[j] - low[j]:
             yield [(j, step)]
             yield [(j, -step)]
             step *= 2

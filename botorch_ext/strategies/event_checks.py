@@ -55,6 +55,8 @@ def id_of(given: Any, trials: Sequence[Trial]) -> int:
             f"id must be one trial, or its id, which is a whole number, got {short(given)}"
         )
     id = _plain_id(given.id)
+    if 0 <= id < len(trials) and given.is_copy_of(trials[id]):
+        return id
     if not (0 <= id < len(trials) and _coordinates(trials[id]) == _coordinates(given)):
         raise UnknownTrialError(
             f"id must be a trial that was asked here, or its id, got {short(given)}, which is none "

@@ -86,9 +86,16 @@ class Trial:
         return with_context(self.x, self.context)
 
     def copy(self) -> Trial:
-        """A trial that shares nothing with this one."""
+        """A trial that shares nothing with this one but its domain."""
         context = None if self.context is None else self.context.clone()
-        return Trial(self.id, self.x.clone(), context, _copied(self.info), self.domain)
+        copy = Trial(self.id, self.x.clone(), context, _copied(self.info), self.domain)
+        vars(copy)["_original"] = self
+        return copy
+
+    def is_copy_of(self, other: Trial) -> bool:
+        """Whether `copy` of another trial made this one. This needs no coordinates, for which the
+        host would wait if they are on a GPU."""
+        return vars(self).get("_original") is other
 
 
 def place_of(x: Tensor, context: Tensor | None = None, domain: Domain | None = None) -> str:

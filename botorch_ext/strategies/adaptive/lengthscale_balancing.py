@@ -184,12 +184,13 @@ class LengthscaleBalancing(BoundsStrategy):
                 values.append(before[row] if id is None else told[id])
         if not rows:
             return
-        Y = self._rows.posterior.noise_variance.new_tensor(values)
+        Y = host.tensor(values, dtype=self.domain.dtype)
         self._shift = float(Y.mean())
         spread = float(Y.std()) if len(values) > 1 else 0.0
         self._scale = spread if spread > 0 else 1.0
         self._rows.posterior = self._rows.posterior.successor()
-        self._rows.posterior.set_targets(rows, (Y - self._shift) / self._scale)
+        targets = (Y - self._shift) / self._scale
+        self._rows.posterior.set_targets(rows, targets.to(self.domain.device))
 
     def _restored(self, values: Tensor) -> tuple[Tensor, Tensor]:
         return self._shift + self._scale * values, torch.full_like(values, self._scale)
