@@ -24,6 +24,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 import botorch_ext as bx
+from benchmarks.measured.svc import SVCTuning
 from botorch_ext.plotting import plot_best_value, plot_posterior_1d
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.strategies.adaptive.improvement import ImprovementStrategy
@@ -96,7 +97,7 @@ METHODS: dict[str, Callable[[bx.Box, int], bx.Strategy]] = {
 }
 
 
-def play(study: bx.Study, problem: bx.problems.SVCTuning, num_trials: int) -> None:
+def play(study: bx.Study, problem: SVCTuning, num_trials: int) -> None:
     """Goes on with a study to its end. Whose result is told next is drawn: it depends neither on a
     clock nor on how often the process died."""
     rng = np.random.default_rng(problem.seed)
@@ -119,7 +120,7 @@ def play(study: bx.Study, problem: bx.problems.SVCTuning, num_trials: int) -> No
 def picture(
     curves: dict[str, np.ndarray],
     strategy: bx.Strategy,
-    problem: bx.problems.SVCTuning,
+    problem: SVCTuning,
     num_points: int,
     path: Path,
 ) -> None:
@@ -217,7 +218,7 @@ def main() -> None:
     strategies: list[bx.Strategy] = []
     studies = [(seed, name) for seed in range(num_seeds) for name in METHODS]
     for seed, name in tqdm(studies, unit="study"):
-        problem = bx.problems.SVCTuning("breast_cancer", seed=seed)  # other folds for each seed
+        problem = SVCTuning("breast_cancer", seed=seed)  # other folds for each seed
         strategy = METHODS[name](problem.domain, seed)
         study = bx.Study(place, strategy, name=f"{name}, seed {seed}")
         play(study, problem, num_trials)
@@ -231,7 +232,7 @@ def main() -> None:
     print(f"\n{text}")
     report = f"# Demo\n\n`python -m benchmarks.demo`. {text}\n![The demo](demo.png)\n"
     (output / "report.md").write_text(report)
-    shown = bx.problems.SVCTuning("breast_cancer", seed=0)
+    shown = SVCTuning("breast_cancer", seed=0)
     picture(arrays, strategies[0], shown, 8 if arguments.smoke else 80, path)
     print(f"Picture: {path}  ({time.perf_counter() - start:.0f} s in all)")
     print(

@@ -4,8 +4,6 @@ Every error that a caller can cause is a `ValueError` or a subclass of it. Its m
 argument, what was given and what is allowed. It is raised before any state changes.
 """
 
-import warnings
-
 
 class BotorchExtWarning(UserWarning):
     """Base class of all warnings of this library."""
@@ -187,18 +185,3 @@ class UnreachableStudyError(StudyError):
 
 class ForkedStudyError(StudyError):
     """A `Study` that was opened before this process was forked: each process opens its own."""
-
-
-class _NoTritonWarning(BotorchExtWarning):
-    """What ``NoTritonWarning`` was; never issued."""
-
-
-def __getattr__(name: str) -> type[Warning]:
-    if name != "NoTritonWarning":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(
-        "NoTritonWarning is never issued, and will go: filter nothing in its place",
-        DeprecationWarning,
-        stacklevel=2,
-    )
-    return _NoTritonWarning

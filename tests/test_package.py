@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import botorch_ext
-from botorch_ext import exceptions
-from botorch_ext.exceptions import BotorchExtWarning, HorizonReached, WaitingForObservations
+from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 
 ROOT = Path(__file__).parents[1]
 OPTIONAL = {
@@ -74,10 +73,3 @@ def test_errors_travel_between_processes(error: ValueError) -> None:
     assert isinstance(copy, ValueError) and type(copy) is type(error)
     assert vars(copy) == vars(error) and str(copy) == str(error)
     assert vars(error) in ({"ids": [3, 5], "available": 2}, {"horizon": 1000})
-
-
-def test_a_name_that_is_to_go_warns() -> None:
-    with pytest.warns(DeprecationWarning, match="NoTritonWarning is never issued"):
-        assert issubclass(exceptions.NoTritonWarning, BotorchExtWarning)
-    with pytest.raises(AttributeError, match="no attribute 'NoSuchWarning'"):
-        _ = exceptions.NoSuchWarning

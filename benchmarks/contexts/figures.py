@@ -14,9 +14,9 @@ from benchmarks.contexts import peptides, sensors
 from benchmarks.contexts.peptides import PEPTIDE_METHODS
 from benchmarks.contexts.reasons import best_possible, measured_correlation
 from benchmarks.contexts.sensors import SENSOR_METHODS, SENSOR_SETTINGS
+from benchmarks.measured.binding_affinities import BindingAffinities
+from benchmarks.measured.temperatures import STEPS_PER_DAY, Temperatures
 from botorch_ext.plotting import PALETTE
-from botorch_ext.problems import BindingAffinities, Temperatures
-from botorch_ext.problems.real_data.temperatures import STEPS_PER_DAY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

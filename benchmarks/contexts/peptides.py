@@ -16,14 +16,14 @@ from torch import Tensor
 import botorch_ext as bx
 from benchmarks.common.tables import Row
 from benchmarks.contexts.sensors import MAIN
-from botorch_ext.problems import (
-    BestBinder,
+from benchmarks.measured.best_binder import BestBinder
+from benchmarks.measured.binding_affinities import (
     BindingAffinities,
-    FittedModel,
-    fit_binding_affinities,
     load_binding_affinities,
     synthetic_binding_affinities,
 )
+from benchmarks.measured.fitted_kernels import FittedModel
+from benchmarks.measured.fitted_models import fit_binding_affinities
 from botorch_ext.strategies import ContextwiseStrategy, RandomSearch
 
 CGP, MERGED, SEPARATE, RANDOM = "CGP-UCB", "merged", "one per molecule", "random"

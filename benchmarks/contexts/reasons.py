@@ -11,8 +11,8 @@ from torch import Tensor
 
 from benchmarks.common.tables import Row
 from benchmarks.contexts.sensors import MAIN, MERGED, READINGS
-from botorch_ext.problems import BindingAffinities, Temperatures
-from botorch_ext.problems.real_data.temperatures import STEPS_PER_DAY
+from benchmarks.measured.binding_affinities import BindingAffinities
+from benchmarks.measured.temperatures import STEPS_PER_DAY, Temperatures
 
 # Fewer shared peptides say nothing of a correlation.
 _FEWEST_SHARED = 10

@@ -27,7 +27,9 @@ from benchmarks.contexts.sensors import (
     READINGS,
     SENSOR_SETTINGS,
 )
-from botorch_ext.problems import BindingAffinities, FittedModel, Temperatures
+from benchmarks.measured.binding_affinities import BindingAffinities
+from benchmarks.measured.fitted_kernels import FittedModel
+from benchmarks.measured.temperatures import Temperatures
 
 _READINGS = {"largest": "largest reading", "mean": "mean reading"}
 

@@ -13,18 +13,16 @@ from torch import Tensor
 
 import botorch_ext as bx
 from benchmarks.common.tables import Row
-from botorch_ext.kernels import ActionContextKernel, TaskKernel
-from botorch_ext.problems import (
-    FittedModel,
-    HottestSensor,
+from benchmarks.measured.fitted_kernels import FittedModel, fit_kernel
+from benchmarks.measured.fitted_models import fit_temperatures, time_of_day_kernel
+from benchmarks.measured.hottest_sensor import HottestSensor
+from benchmarks.measured.temperatures import (
+    STEPS_PER_DAY,
     Temperatures,
-    fit_kernel,
-    fit_temperatures,
     load_temperatures,
     synthetic_temperatures,
-    time_of_day_kernel,
 )
-from botorch_ext.problems.real_data.temperatures import STEPS_PER_DAY
+from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from botorch_ext.strategies import ContextwiseStrategy, RandomSearch
 
 PRODUCT, ADDITIVE = "CGP-UCB, product", "CGP-UCB, additive"

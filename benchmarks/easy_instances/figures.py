@@ -15,11 +15,10 @@ from benchmarks.easy_instances.claims import (
     late_slope,
     regret_curve,
 )
+from benchmarks.easy_instances.exponents import plot_consistency, plot_instance_exponents
 from benchmarks.easy_instances.runs import NAMES, Case, Instance, play
 from botorch_ext.plotting import (
     PALETTE,
-    plot_consistency,
-    plot_instance_exponents,
     plot_regret_slopes,
     plot_tree,
 )

@@ -13,9 +13,11 @@ from benchmarks.common.command_line import Options
 from benchmarks.common.kernels import rbf
 from benchmarks.common.tables import Row
 from benchmarks.common.timing import seconds
+from benchmarks.measured.best_binder import BestBinder
+from benchmarks.measured.binding_affinities import synthetic_binding_affinities
+from benchmarks.measured.temperatures import synthetic_temperatures
 from benchmarks.performance.speed_table import fact_row
 from botorch_ext.kernels import TaskKernel
-from botorch_ext.problems import BestBinder, synthetic_binding_affinities, synthetic_temperatures
 from botorch_ext.strategies import ContextwiseStrategy, Strategy
 
 if TYPE_CHECKING:

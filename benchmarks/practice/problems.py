@@ -14,8 +14,8 @@ from botorch import test_functions
 from botorch.utils.sampling import draw_sobol_samples
 from torch import Tensor
 
+from benchmarks.measured.svc import SVCTuning
 from benchmarks.practice.boosting import BOUNDS, boosting
-from botorch_ext.problems import SVCTuning
 
 # The default may be tuned on these; on all others it is only reported.
 TUNED = ("Branin", "Hartmann6", "Ackley5", "Levy4", "Rosenbrock4", "Hartmann6 in 20")

@@ -17,9 +17,9 @@ from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.strategies.adaptive.bounds_strategy import Start
-from botorch_ext.strategies.adaptive.credible import CredibleBounds
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy, Start
 from botorch_ext.strategies.adaptive.credible_particles import CredibleParticles
+from botorch_ext.strategies.adaptive.judges import Credible
 from botorch_ext.widths import SelfNormalized, Width
 
 #: What the method takes over `Particles` too.
@@ -34,7 +34,7 @@ def credible_ucb(
     width: Width | float | Sequence[Width | float] | None = None,
     credibility: float | None = None,
     **given: Unpack[OfCandidates],
-) -> CredibleBounds | CredibleParticles:
+) -> BoundsStrategy | CredibleParticles:
     """Credible UCB: optimism over points and the models whose log marginal likelihood is nearly the
     largest.
 
@@ -88,8 +88,11 @@ def credible_ucb(
             of ``minimum``. They never count in the marginal likelihood.
 
     Returns:
-        A `CredibleBounds`, or with `Particles` a `CredibleParticles`, to ask and to tell; see there
-        for the keys of ``trial.info`` and of the report.
+        A `BoundsStrategy`, or with `Particles` a `CredibleParticles`, to ask and to tell; see there
+        for the keys of ``trial.info`` and of the report. The report of the former also has
+        ``credibility``, which is c, and in the dict of each model ``log_evidence_below_best``, by
+        how much its log marginal likelihood is below the largest, and ``credible``, whether it may
+        play.
     """
     if isinstance(models, Particles):
         for name, value in given.items():
@@ -105,11 +108,10 @@ def credible_ucb(
             credibility=credibility,
             **taken(given, *_OF_PARTICLES),
         )
-    return CredibleBounds(
+    return BoundsStrategy(
         domain,
         models,
         published_width("credible_ucb", SelfNormalized, {**given, "width": width}),
-        credibility=credibility,
-        **taken(given, "delta"),
+        judge=Credible(credibility=credibility, **taken(given, "delta")),
         **options_of(given),
     )

@@ -11,11 +11,9 @@ from botorch_ext.checks import amount
 from botorch_ext.domains import Domain
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_variants import default_growth
-from botorch_ext.strategies.adaptive.baselines import (
-    LengthscaleBalancing,
-    ShrinkingLengthscale,
-    require_lengthscales,
-)
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy
+from botorch_ext.strategies.adaptive.judges import Schedule, require_lengthscales
+from botorch_ext.strategies.adaptive.lengthscale_balancing import LengthscaleBalancing
 from botorch_ext.widths import SelfNormalized, Width, check_rkhs_bound
 
 
@@ -32,7 +30,7 @@ def a_gp_ucb(
     growth: Callable[[int], float] = default_growth,
     width: Width | float | Sequence[Width | float] | None = None,
     **given: Unpack[_Shrinking],
-) -> ShrinkingLengthscale:
+) -> BoundsStrategy:
     """A-GP-UCB: GP-UCB with a lengthscale that shrinks and a norm bound that grows with time,
     whatever is observed.
 
@@ -65,8 +63,8 @@ def a_gp_ucb(
             published width.
 
     Returns:
-        A `ShrinkingLengthscale` to ask and to tell; see `BoundsStrategy` for the keys of
-        ``trial.info`` and of the report.
+        A `BoundsStrategy` to ask and to tell; see there for the keys of ``trial.info`` and of the
+        report.
     """
     scales = require_lengthscales(models).tolist()
     if models.grows:
@@ -80,12 +78,11 @@ def a_gp_ucb(
         bounds = [rkhs_bound * (longest / scale) ** domain.dim for scale in scales]
         return [SelfNormalized(bound, noise_std, delta) for bound in bounds]
 
-    return ShrinkingLengthscale(
+    return BoundsStrategy(
         domain,
         models,
         published_width("a_gp_ucb", published, {**given, "width": width}),
-        lengthscale_0=longest,
-        growth=growth,
+        judge=Schedule(longest, growth),
         **options_of(given),
     )
 

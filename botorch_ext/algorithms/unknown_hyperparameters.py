@@ -10,9 +10,9 @@ from botorch_ext.algorithms.signatures import OfCandidates
 from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.strategies.adaptive.baselines import ExpectedBound, MaximumLikelihood
-from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions
+from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
 from botorch_ext.strategies.adaptive.elimination import HyperparameterElimination
+from botorch_ext.strategies.adaptive.judges import Averaging, Likeliest
 from botorch_ext.widths import BayesContinuous, BayesFinite, SelfNormalized, Width
 
 Setting = Literal["frequentist", "bayesian"]
@@ -96,7 +96,7 @@ def mle_ucb(
     *,
     width: Width | float | Sequence[Width | float] | None = None,
     **given: Unpack[OfCandidates],
-) -> MaximumLikelihood:
+) -> BoundsStrategy:
     """MLE-UCB: GP-UCB with the model of highest marginal likelihood at each step.
 
     This is common practice, and the model can be wrong for ever. The published width is
@@ -122,11 +122,11 @@ def mle_ucb(
             published width.
 
     Returns:
-        A `MaximumLikelihood` to ask and to tell; see `BoundsStrategy` for the keys of
-        ``trial.info`` and of the report.
+        A `BoundsStrategy` to ask and to tell; see there for the keys of ``trial.info`` and of the
+        report.
     """
     published = published_width("mle_ucb", SelfNormalized, {**given, "width": width})
-    return MaximumLikelihood(domain, models, published, **options_of(given))
+    return BoundsStrategy(domain, models, published, judge=Likeliest(), **options_of(given))
 
 
 @algorithm
@@ -136,7 +136,7 @@ def expected_ucb(
     *,
     width: Width | float | Sequence[Width | float] | None = None,
     **given: Unpack[OfCandidates],
-) -> ExpectedBound:
+) -> BoundsStrategy:
     """ExpectedUCB: GP-UCB with the average of the upper confidence bounds of all models.
 
     The weights are P(model | data), with a uniform prior. The published width is `SelfNormalized`.
@@ -161,11 +161,11 @@ def expected_ucb(
             published width.
 
     Returns:
-        An `ExpectedBound` to ask and to tell; see `BoundsStrategy` for the keys of ``trial.info``
-        and of the report.
+        A `BoundsStrategy` to ask and to tell; see there for the keys of ``trial.info``, which is
+        about the most probable model, and of the report.
     """
     published = published_width("expected_ucb", SelfNormalized, {**given, "width": width})
-    return ExpectedBound(domain, models, published, **options_of(given))
+    return BoundsStrategy(domain, models, published, judge=Averaging(), **options_of(given))
 
 
 def elimination_width(

@@ -39,7 +39,7 @@ def plot_models(strategy: BoundsStrategy, ax: Axes | None = None) -> Axes:
     error of the model's predictions as a share of its bound: it starts on the base line, and where
     it passes the dotted line the model is rejected. With tests of two sides, that of upper bounds
     runs upwards from the middle and that of lower bounds downwards. Strategies without tests show
-    only when each model played (for `ExpectedBound`: was the most probable one).
+    only when each model played (for `expected_ucb`: was the most probable one).
 
     Args:
         strategy: Any strategy over several models that was told something it asked.

@@ -1,6 +1,6 @@
 """Test problems: functions with known RKHS norm, with contexts or of a given growth, misspecified
-functions and the worst cases among them, unknown hyperparameters, a robust problem, BoTorch's test
-functions, measured data and a real tuning task."""
+functions and the worst cases among them, unknown hyperparameters, a robust problem and BoTorch's
+test functions."""
 
 from botorch_ext.problems.base import KnownFunction, Problem, global_maximum
 from botorch_ext.problems.functions.contextual import (
@@ -25,39 +25,15 @@ from botorch_ext.problems.functions.unknown_hyperparameters import (
     RepeatedSignal,
 )
 from botorch_ext.problems.functions.white import white
-from botorch_ext.problems.real_data.best_binder import BestBinder
-from botorch_ext.problems.real_data.binding_affinities import (
-    BindingAffinities,
-    load_binding_affinities,
-    synthetic_binding_affinities,
-)
-from botorch_ext.problems.real_data.fitted_kernels import FittedModel, fit_kernel
-from botorch_ext.problems.real_data.fitted_models import (
-    fit_binding_affinities,
-    fit_temperatures,
-    time_of_day_kernel,
-)
-from botorch_ext.problems.real_data.hottest_sensor import HottestSensor, clock
-from botorch_ext.problems.real_data.scaling import Scaling
-from botorch_ext.problems.real_data.svc import SVCTuning
-from botorch_ext.problems.real_data.temperatures import (
-    Temperatures,
-    load_temperatures,
-    synthetic_temperatures,
-)
 
 __all__ = [
-    "BestBinder",
-    "BindingAffinities",
     "ContextualFunction",
     "ContextualProblem",
     "ContextualRKHSFunction",
     "CorrelatedMode",
-    "FittedModel",
     "GrowthFunction",
     "HighestHill",
     "HillMean",
-    "HottestSensor",
     "HyperparameterProblem",
     "KnownFunction",
     "LengthscalePeak",
@@ -68,26 +44,14 @@ __all__ = [
     "Problem",
     "RKHSFunction",
     "RepeatedSignal",
-    "SVCTuning",
-    "Scaling",
     "SyntheticProblem",
-    "Temperatures",
     "TwoPeaks",
     "adversarial",
-    "clock",
-    "fit_binding_affinities",
-    "fit_kernel",
-    "fit_temperatures",
     "global_maximum",
     "hidden_arm",
-    "load_binding_affinities",
-    "load_temperatures",
     "lock_out",
     "random_linear",
     "rough",
-    "synthetic_binding_affinities",
-    "synthetic_temperatures",
     "tabulated",
-    "time_of_day_kernel",
     "white",
 ]

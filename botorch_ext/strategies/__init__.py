@@ -1,18 +1,12 @@
 """Strategies, which decide what to evaluate next, by ask and tell."""
 
-from botorch_ext.strategies.adaptive.baselines import (
-    ExpectedBound,
-    LengthscaleBalancing,
-    MaximumLikelihood,
-    ShrinkingLengthscale,
-)
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsStrategy
-from botorch_ext.strategies.adaptive.credible import CredibleBounds
 from botorch_ext.strategies.adaptive.credible_particles import CredibleParticles
 from botorch_ext.strategies.adaptive.elimination import HyperparameterElimination
 from botorch_ext.strategies.adaptive.insured import InsuredStrategy
 from botorch_ext.strategies.adaptive.judges import Judge
 from botorch_ext.strategies.adaptive.ledger import Terms
+from botorch_ext.strategies.adaptive.lengthscale_balancing import LengthscaleBalancing
 from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
 from botorch_ext.strategies.adaptive.searches import Search
 from botorch_ext.strategies.adaptive.stable import StableStrategy
@@ -53,10 +47,8 @@ __all__ = [
     "CertifiedElimination",
     "ContextwiseStrategy",
     "Corrected",
-    "CredibleBounds",
     "CredibleParticles",
     "Event",
-    "ExpectedBound",
     "History",
     "HyperparameterElimination",
     "InsuredStrategy",
@@ -64,7 +56,6 @@ __all__ = [
     "LengthscaleBalancing",
     "Level",
     "MasterStrategy",
-    "MaximumLikelihood",
     "MultiModelStrategy",
     "OptimisticStrategy",
     "PhasedElimination",
@@ -73,7 +64,6 @@ __all__ = [
     "RegretBalancing",
     "SafeStrategy",
     "Search",
-    "ShrinkingLengthscale",
     "StableStrategy",
     "Strategy",
     "Terms",

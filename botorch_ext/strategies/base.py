@@ -129,15 +129,6 @@ class Strategy(NotedWarnings):
     takes_outside: bool = False
     #: Why `attach` refuses results that were not asked for; None if it takes them.
     refuses_attached: str | None = None
-    #: Whether the seed decides more than the points that a search looks at.
-    is_random: bool = False
-    #: Why the next trial depends on the number of trials before it; None if it depends on the data
-    #: alone.
-    depends_on_trial_number: str | None = None
-    #: Why a correction to the same value may change the next trial; None if it does not.
-    refits_after_correction: str | None = None
-    #: Why a context may have no best point although other contexts have results; None if it has.
-    separates_contexts: str | None = None
     #: The dataclass of what ``info`` must have for a trial that the method chose; None: nothing.
     record: type | None = None
     #: The context manager, made from this state, in which events happen: it may limit threads.

@@ -34,8 +34,6 @@ class RandomSearch(Strategy):
     """
 
     takes_actions = True
-    is_random = True
-    depends_on_trial_number = "its points depend on the number of the trial alone"
     takes_shards = True
     takes_spaces = True
     takes_outside = True

@@ -106,7 +106,7 @@ def check_seed(subject: Tried, seed: int) -> None:
     """Another seed gives other trials, if the strategy is random or begins with random points."""
     strategy, other = subject.make(seed), subject.make(seed + 1)
     first = question(strategy, subject.offer(0, seed))
-    if strategy.is_random or first.get("info", {}).get("initial"):
+    if subject.is_random or first.get("info", {}).get("initial"):
         asked = [question(strategy, subject.offer(0, seed)) for _ in range(3)]
         assert asked != [question(other, subject.offer(0, seed)) for _ in range(4)][1:]
 
@@ -246,7 +246,7 @@ class Machine:
         self.strategy.correct(id, value)
         self._note_told(id, value)
         self._note_corrected(id)
-        if self.strategy.refits_after_correction is None and self.is_straight:
+        if self.is_straight and not self.subject.refits_after_correction:
             assert_near(_shown_values(self.strategy), _shown_values(right), rel=1e-8)
 
     def _correct(self, share: float, noise: float) -> None:
@@ -261,7 +261,7 @@ class Machine:
         self.ids["corrected"] = sorted({*self.ids["corrected"], id})
 
     def _confirm(self, share: float, noise: float) -> None:
-        if self.strategy.refits_after_correction is not None or not self.is_straight:
+        if self.subject.refits_after_correction or not self.is_straight:
             return
         id, twin = self._one(list(self.values), share), self.strategy.clone()
         twin.correct(id, self.values[id])
@@ -308,8 +308,9 @@ class Machine:
         before, like = state(strategy), strategy.domain.like.clone()
         if strategy.report()["best"] is not None:
             strategy.best()[0].fill_(99.0)
-            if strategy.separates_contexts is None:
-                strategy.best(self.offer().get("context"))[0].fill_(99.0)
+        if self.values:
+            seen = strategy.history.trials[self._one(list(self.values), share)].context
+            strategy.best(seen)[0].fill_(99.0)
         for event in strategy.events:
             if isinstance(event, Asked | Attached):
                 spoil_trial(event.trial)

@@ -24,6 +24,16 @@ class Tried(Protocol):
         """The number of asks, tells and other calls of a session."""
         ...
 
+    @property
+    def is_random(self) -> bool:
+        """Whether the seed decides more than the points that a search looks at."""
+        ...
+
+    @property
+    def refits_after_correction(self) -> bool:
+        """Whether a correction to the same value may change the next trial."""
+        ...
+
     def make(self, seed: int = 0) -> Strategy:
         """A strategy without events, always the same for a seed."""
         ...
@@ -45,6 +55,8 @@ class Subject:
         objective: A function from a point and its context (or None) to a number between -2 and 2;
             None for a smooth function.
         num_actions: The number of asks, tells and other calls of a session; None for a quick one.
+        is_random: As in `Tried`.
+        refits_after_correction: As in `Tried`.
     """
 
     def __init__(
@@ -52,11 +64,14 @@ class Subject:
         make: Callable[..., Strategy],
         objective: Callable[[Tensor, Tensor | None], float] | None = None,
         num_actions: int | None = None,
+        is_random: bool = False,
+        refits_after_correction: bool = False,
     ) -> None:
         self._make, self._objective = make, objective
         self._takes_seed = self.takes_a_seed(make)
         self._shown = self.make()
         self.num_actions = NUM_ACTIONS if num_actions is None else num_actions
+        self.is_random, self.refits_after_correction = is_random, refits_after_correction
 
     @staticmethod
     def takes_a_seed(make: Callable[..., Strategy]) -> bool:

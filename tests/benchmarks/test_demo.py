@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 import pytest
 
-import botorch_ext as bx
 from benchmarks import demo
+from benchmarks.measured.svc import SVCTuning
 from benchmarks.studies.forks import in_a_fork, is_alive, wait_for
 
 
@@ -41,7 +41,7 @@ def _num_events(folder):
 @pytest.mark.slow
 def test_the_demo_is_killed_and_goes_on(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    bx.problems.SVCTuning("breast_cancer").evaluate([0.0, 0.0])  # the processes are born warm
+    SVCTuning("breast_cancer").evaluate([0.0, 0.0])  # the processes are born warm
     whole.mkdir()
     for name in ("demo.db", "demo.png"):  # of a demo that ended
         (whole / name).write_text("of last time")

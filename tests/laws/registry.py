@@ -157,6 +157,23 @@ class Entry:
             return 44
         return 10 if "stable_opt" in self.method else 22
 
+    @property
+    def is_random(self) -> bool:
+        return self.method.startswith(("random", "thompson_sampling"))
+
+    @property
+    def draws_particles(self) -> bool:
+        return self.method in ("integrated_ei", "credible_ucb, particles")
+
+    @property
+    def refits_after_correction(self) -> bool:
+        return self.method.endswith(", fitted") or self.draws_particles
+
+    @property
+    def depends_on_trial_number(self) -> bool:
+        """Whether the next trial depends on the number of trials, and not on the data alone."""
+        return self.is_random or self.draws_particles or self.method == "insured_ucb"
+
     def offer(self, step: int, seed: int) -> dict[str, Any]:
         """Arguments of the ask at a step."""
         return self.scenario.offer(step, seed)

@@ -108,8 +108,6 @@ REFUSED = [
     ("rounds_2d", "strategy", lambda: [rounds(LINE)]),
     ("rounds_2d", "strategy", lambda: [rounds()]),
     ("feedback", "strategy", lambda: [rounds()]),
-    ("consistency", "method", lambda: [1.5, 2.0], {"methods": ["simplex"]}),
-    ("instance_exponents", "growth", lambda: [0.0, 1]),
     ("regret_slopes", "curves", lambda: [{}]),
     ("regret_slopes", r"curves\['a'\]", lambda: [{"a": ([1, 2], [1.0])}]),
     ("regret_slopes", r"curves\['a'\]", lambda: [{"a": ([[1, 2]], [1.0, 2.0])}]),

@@ -8,6 +8,7 @@ from gpytorch.kernels import AdditiveKernel, RBFKernel
 from torch.testing import assert_close
 
 import botorch_ext as bx
+from benchmarks.measured.svc import SVCTuning
 from botorch_ext import problems
 from botorch_ext.domains import Box, FiniteSet
 from botorch_ext.exceptions import OutsideDomainError
@@ -106,7 +107,7 @@ def test_a_perturbation_beyond_the_bound_is_refused():
 
 
 def test_an_unknown_maximum_stays_unknown():
-    task, center = problems.SVCTuning(), torch.tensor([1.0, -2.0], dtype=torch.float64)
+    task, center = SVCTuning(), torch.tensor([1.0, -2.0], dtype=torch.float64)
     p = problems.Perturbed(task, problems.adversarial(task, EPSILON, center=center), EPSILON)
     assert p.optimal_value is p.optimizer is None
     with pytest.raises(ValueError, match="center"):

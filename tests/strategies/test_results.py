@@ -29,7 +29,7 @@ TAKING = [
     if entry_of(name).scenario_name == "set" and entry_of(name).make().refuses_attached is None
 ]
 
-FITTED = [name for name in METHODS if entry_of(name).make().refits_after_correction is not None]
+FITTED = [name for name in METHODS if entry_of(name).refits_after_correction]
 every_method = pytest.mark.parametrize(
     "method", [pytest.param(m, marks=pytest.mark.slow if m in FITTED else ()) for m in TAKING]
 )
@@ -64,7 +64,7 @@ def test_attached_data_is_known_as_initial_data_is(method):
         particles, fresh = attached.posterior, given.posterior
         assert torch.equal(particles.joint, fresh.joint)
         assert torch.equal(particles.outcomes.values, fresh.outcomes.values)
-    if given.depends_on_trial_number is None:
+    if not entry_of(method).depends_on_trial_number:
         asked, expected = question(attached, {}), question(given, {})
         assert asked["x"] == expected["x"]
         for name in ("mean", "std", "width", "offset"):

@@ -188,7 +188,6 @@ class BoundsStrategy(Strategy):
         if isinstance(model, Fitted):
             if judge is not None:
                 raise ValueError("model must not be Fitted with a judge of fixed models")
-            self.refits_after_correction = "its hyperparameters are fitted anew after a correction"
             self.refits = Refits(model, domain, self.context_space)
             model = self.refits.model(probes)
         models = _checked_models(model, probes)
@@ -326,7 +325,8 @@ class BoundsStrategy(Strategy):
             - ``pending_policy``, ``inflated``: the policy for pending trials;
             - ``told_too_late``: the ids of trials that were told after ``timeout``;
             - ``fit``: with a `Fitted` kernel, the hyperparameters in use, the number of fits as
-              ``num_fits``, and the number of observations of the last fit as ``num_data``.
+              ``num_fits``, and the number of observations of the last fit as ``num_data``;
+            - what the judge adds, as its class says.
 
             The dict of a model has its ``name``; its ``status``, "alive" or "rejected"; the number
             of observations when it was eliminated, ``rejected_at``; how often it was played,
@@ -348,7 +348,6 @@ class BoundsStrategy(Strategy):
                 "current_width": None,
                 "information_gain": None,
             }
-            | self.judge.summary(id)
             for id, name in enumerate(self.names)
         ]
         for id, likelihood, width, gain in zip(
@@ -375,7 +374,7 @@ class BoundsStrategy(Strategy):
         }
         if self.refits is not None:
             summary["fit"] = self.refits.summary()
-        return summary
+        return self.judge.complete(summary)
 
     # --- decisions --------------------------------------------------------------------------------
 

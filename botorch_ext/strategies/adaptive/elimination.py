@@ -60,11 +60,12 @@ class PredictionTests(Judge):
                     gone.add(model)
         return refuted
 
-    def summary(self, model: int) -> dict[str, Any]:
+    def complete(self, report: dict[str, Any]) -> dict[str, Any]:
         first, *others = self.running.sides
-        return self.running.summary(model, first) | {
-            side: self.running.summary(model, side) for side in others
-        }
+        for model, line in enumerate(report["models"]):
+            line |= self.running.summary(model, first)
+            line |= {side: self.running.summary(model, side) for side in others}
+        return report
 
 
 class HyperparameterElimination(BoundsStrategy):

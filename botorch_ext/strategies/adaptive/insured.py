@@ -84,7 +84,6 @@ class InsuredStrategy(BoundsStrategy):
             or if another pending policy is given.
     """
 
-    depends_on_trial_number = "its budget grows with the number of trials"
     record = PlayedInsured
 
     def __init__(

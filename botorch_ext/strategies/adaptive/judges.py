@@ -104,16 +104,17 @@ class Judge(State):
         """
         return []
 
-    def summary(self, model: int) -> dict[str, Any]:
-        """The entries that a judge adds to the dict of a model in the report.
+    def complete(self, report: dict[str, Any]) -> dict[str, Any]:
+        """The report of the strategy with the entries that a judge adds.
 
         Args:
-            model: The position of the model among the candidates.
+            report: What `BoundsStrategy.report` returns, which may be changed; ``models`` has a
+                dict for each candidate.
 
         Returns:
-            A dict of plain numbers.
+            A dict of plain numbers, strings, lists and dicts.
         """
-        return {}
+        return report
 
 
 class Likeliest(Judge):
@@ -129,7 +130,10 @@ class Likeliest(Judge):
 class Credible(Judge):
     """A judge that lets the models play whose log marginal likelihood is within c of the largest.
 
-    It refutes no model: a model that is not credible now may become credible again.
+    It refutes no model: a model that is not credible now may become credible again. It adds
+    ``credibility``, which is c, to the report, and to the dict of a model
+    ``log_evidence_below_best``, by how much its log marginal likelihood is below the largest, and
+    ``credible``, whether it may play.
 
     Args:
         delta: Sets c = ln(M / delta) with the number M of models at the time.
@@ -158,6 +162,14 @@ class Credible(Judge):
         evidence = finite_evidence(standing)
         # A mask, so that on a finite set the host does not wait.
         return evidence.max() - evidence <= self.reach(len(standing.names))
+
+    def complete(self, report: dict[str, Any]) -> dict[str, Any]:
+        lines = report["models"]
+        best, c = max(line["log_marginal_likelihood"] for line in lines), self.reach(len(lines))
+        for line in lines:
+            below = best - line["log_marginal_likelihood"]
+            line |= {"log_evidence_below_best": below, "credible": below <= c}
+        return report | {"credibility": c}
 
 
 class Averaging(Judge):

@@ -104,8 +104,6 @@ class ParticleStrategy(Strategy):
     """
 
     record = PlayedParticles
-    depends_on_trial_number = "what it draws depends on the number of the trial"
-    refits_after_correction = "its particles are drawn anew after a correction"
     takes_actions = True
     takes_spaces = True
     least_initial = 8

@@ -56,9 +56,6 @@ class ThompsonSampling(BoundsStrategy):
         options: The keyword arguments of `BoundsStrategy`; ``pending`` is "ignore" by default.
     """
 
-    is_random = True
-    depends_on_trial_number = "what it draws depends on the number of the trial"
-
     def __init__(
         self,
         domain: Domain,

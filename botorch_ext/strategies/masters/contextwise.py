@@ -45,8 +45,6 @@ class ContextwiseStrategy(MasterStrategy):
         1
     """
 
-    separates_contexts = "the base of a context learns from the results of its own contexts alone"
-
     def __init__(
         self,
         bases: Sequence[Strategy],
@@ -61,9 +59,8 @@ class ContextwiseStrategy(MasterStrategy):
             raise ValueError(f"key must be a function of the context, got {key!r}")
         self._key = _Key(key)
         # Attached results are allowed, since the context says to which base they belong.
-        for trait in ("refuses_attached", "depends_on_trial_number", "refits_after_correction"):
-            reasons = (getattr(base, trait) for base in bases)
-            setattr(self, trait, next((why for why in reasons if why is not None), None))
+        reasons = (base.refuses_attached for base in bases)
+        self.refuses_attached = next((why for why in reasons if why is not None), None)
 
     @property
     def key(self) -> Callable[[Tensor], int]:

@@ -1,9 +1,8 @@
-"""Baselines of hyperparameter elimination, which choose the model in other ways."""
+"""LB-GP-UCB, which plays the lengthscale with the smallest suspected regret bound."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Unpack
 
@@ -16,14 +15,7 @@ from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
-from botorch_ext.strategies.adaptive.judges import (
-    Averaging,
-    Judge,
-    Likeliest,
-    Schedule,
-    Standing,
-    require_lengthscales,
-)
+from botorch_ext.strategies.adaptive.judges import Judge, Standing, require_lengthscales
 from botorch_ext.strategies.adaptive.prediction_tests import noise_scale
 from botorch_ext.strategies.adaptive.predictions import Interval
 from botorch_ext.strategies.events import Attached, Event, Told, Trial
@@ -34,91 +26,6 @@ from botorch_ext.widths import (
     check_noise_std,
     check_rkhs_bound,
 )
-
-
-class MaximumLikelihood(BoundsStrategy):
-    """MLE-UCB: asks the point with the highest upper confidence bound of the model with the highest
-    marginal likelihood of the told data.
-
-    ``info`` and report are those of `BoundsStrategy`. Source: Ziomek et al. 2024, section 7.
-
-    Args:
-        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
-        models: The candidate models; the first of several equally likely ones plays.
-        width: The confidence width, or a number, for all models; or a sequence with one for each.
-        options: The keyword arguments of `BoundsStrategy`.
-    """
-
-    def __init__(
-        self,
-        domain: Domain,
-        models: CandidateModels,
-        width: Width | float | Sequence[Width | float],
-        **options: Unpack[BoundsOptions],
-    ) -> None:
-        super().__init__(domain, models, width, judge=Likeliest(), **options)
-
-
-class ExpectedBound(BoundsStrategy):
-    """ExpectedUCB: asks the point with the highest average of the upper confidence bounds, weighted
-    by P(model | data) with a uniform prior.
-
-    ``info`` and report are those of `BoundsStrategy`; ``info`` is about the most probable model.
-    Source: Ziomek et al. 2024, section 7.
-
-    Args:
-        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
-        models: The candidate models.
-        width: The confidence width, or a number, for all models; or a sequence with one for each.
-        options: The keyword arguments of `BoundsStrategy`.
-    """
-
-    def __init__(
-        self,
-        domain: Domain,
-        models: CandidateModels,
-        width: Width | float | Sequence[Width | float],
-        **options: Unpack[BoundsOptions],
-    ) -> None:
-        super().__init__(domain, models, width, judge=Averaging(), **options)
-
-
-class ShrinkingLengthscale(BoundsStrategy):
-    """A-GP-UCB: plays the candidate whose lengthscale is nearest to lengthscale_0 / g(t), whatever
-    is observed.
-
-    ``info`` and report are those of `BoundsStrategy`. Source: Berkenkamp et al. 2019, with
-    candidates as in Ziomek et al. 2024.
-
-    Args:
-        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
-        models: The candidate models, which differ in one lengthscale.
-        width: The confidence width, or a number, for all models; or a sequence with one for each.
-        lengthscale_0: The first lengthscale.
-        growth: The function g of the step t.
-        options: The keyword arguments of `BoundsStrategy`.
-
-    Raises:
-        ValueError: If `BoundsStrategy` raises it, if contexts are given, if the models do not
-            differ in one lengthscale, or if ``lengthscale_0`` or a value of ``growth`` is not
-            positive.
-    """
-
-    def __init__(
-        self,
-        domain: Domain,
-        models: CandidateModels,
-        width: Width | float | Sequence[Width | float],
-        *,
-        lengthscale_0: float,
-        growth: Callable[[int], float],
-        **options: Unpack[BoundsOptions],
-    ) -> None:
-        _refuse_contexts(self, options)
-        lengthscale_0 = amount(lengthscale_0, "lengthscale_0", "positive and finite")
-        require_lengthscales(models)
-        judge = Schedule(lengthscale_0, growth)
-        super().__init__(domain, models, width, judge=judge, **options)
 
 
 class SuspectedRegret(Judge):
@@ -220,7 +127,10 @@ class LengthscaleBalancing(BoundsStrategy):
         standardize: bool = False,
         **options: Unpack[BoundsOptions],
     ) -> None:
-        _refuse_contexts(self, options)
+        if options.get("context_domain") is not None:
+            raise ValueError(
+                "context_domain must be None: the bounds of LengthscaleBalancing know no contexts"
+            )
         judge = SuspectedRegret(noise_std, delta, rkhs_bound, constant, domain.dim)
         require_lengthscales(models)
         if standardize and models.num_observations:
@@ -287,9 +197,3 @@ class LengthscaleBalancing(BoundsStrategy):
 
     def evaluated_means(self) -> Tensor:
         return self._shift + self._scale * super().evaluated_means()
-
-
-def _refuse_contexts(strategy: BoundsStrategy, options: BoundsOptions) -> None:
-    if options.get("context_domain") is not None:
-        who = type(strategy).__name__
-        raise ValueError(f"context_domain must be None: the bounds of {who} know no contexts")

@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from botorch_ext import host
-from botorch_ext.checks import whole_number
-from botorch_ext.problems.real_data.peptides import (
+from benchmarks.measured.peptides import (
     AMINO_ACIDS,
     peptide_features,
     require_peptide,
     shared_residues,
 )
+from botorch_ext import host
+from botorch_ext.checks import whole_number
 
 # The largest IC50 of a binder, in nM (Krause and Ong 2011, section 6.1).
 _THRESHOLD = 500.0
@@ -201,12 +201,6 @@ def synthetic_binding_affinities(
     common. A reward is linear in the features of the peptide, plus noise, and at most log10(500),
     as measured rewards are. The weights of two molecules are as similar as their pockets. Only the
     shape resembles the data of the IEDB.
-
-    Example:
-        >>> from botorch_ext.problems import synthetic_binding_affinities
-        >>> affinities = synthetic_binding_affinities(num_peptides=50)
-        >>> affinities.molecules[0], len(affinities.peptides[0])
-        ('made-up 1', 50)
 
     Args:
         num_peptides: The number of peptides for each molecule.

@@ -19,28 +19,37 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from torch.testing import assert_close
 
-from botorch_ext import KernelGP, problems
-from botorch_ext.exceptions import OutsideDomainError
-from botorch_ext.kernels import ActionContextKernel, TaskKernel
-from botorch_ext.problems import (
-    SVCTuning,
+from benchmarks.measured import svc
+from benchmarks.measured.best_binder import BestBinder
+from benchmarks.measured.binding_affinities import (
+    BindingAffinities,
     load_binding_affinities,
-    load_temperatures,
     synthetic_binding_affinities,
-    synthetic_temperatures,
 )
-from botorch_ext.problems.real_data import svc
-from botorch_ext.problems.real_data.peptides import (
+from benchmarks.measured.fitted_kernels import fit_kernel
+from benchmarks.measured.fitted_models import (
+    fit_binding_affinities,
+    fit_temperatures,
+    time_of_day_kernel,
+)
+from benchmarks.measured.hottest_sensor import HottestSensor, clock
+from benchmarks.measured.peptides import (
     AMINO_ACIDS,
     BLOSUM62,
     peptide_features,
     shared_residues,
 )
+from benchmarks.measured.scaling import Scaling
+from benchmarks.measured.svc import SVCTuning
+from benchmarks.measured.temperatures import Temperatures, load_temperatures, synthetic_temperatures
+from botorch_ext import KernelGP
+from botorch_ext.exceptions import OutsideDomainError
+from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from tests.helpers import drawn, rbf, tolerance
 
 CLOSE = tolerance(torch.float64)
-SENSORS = problems.Temperatures(15 + 10 * drawn(4, 96), (3, 5, 8, 13), first_day=2)
-BINDING = problems.BindingAffinities(
+SENSORS = Temperatures(15 + 10 * drawn(4, 96), (3, 5, 8, 13), first_day=2)
+BINDING = BindingAffinities(
     ("a", "b"),
     (("AAATSAGTR", "AAHARFVAA"), ("AAHARFVAA", "WLHARFVAA", "ALHARFVAA")),
     (torch.tensor([0.5, 2.0]).double(), torch.tensor([1.5, -1.0, 0.0]).double()),
@@ -53,17 +62,17 @@ def at(actions, z):
 
 
 def test_the_clock_goes_round_once_a_day():
-    z = problems.clock(torch.tensor([2.0, 2.25, 3.5, 4.0]))
+    z = clock(torch.tensor([2.0, 2.25, 3.5, 4.0]))
     angles = torch.tensor([0.0, 0.5, 1.0, 0.0]).double() * math.pi
     expected = torch.stack([torch.tensor([2.0, 2.25, 3.5, 4.0]), angles.cos(), angles.sin()], -1)
     assert_close(z, expected, **CLOSE)
 
 
 def test_the_hottest_sensor_is_that_of_the_table():
-    problem, few = problems.HottestSensor(SENSORS), torch.tensor([[3.0], [1.0]]).double()
+    problem, few = HottestSensor(SENSORS), torch.tensor([[3.0], [1.0]]).double()
     assert problem.domain.points.tolist() == [[0], [1], [2], [3]]
     assert problem.noise_std == 0 and problem.context_dim == 3
-    assert_close(problem.contexts, problems.clock(2 + torch.arange(96).double() / 48), **CLOSE)
+    assert_close(problem.contexts, clock(2 + torch.arange(96).double() / 48), **CLOSE)
     for step in (0, 17, 95):
         z, values = problem.contexts[step], SENSORS.values[:, step]
         X = at(problem.domain.points, z)
@@ -77,11 +86,11 @@ def test_the_hottest_sensor_is_that_of_the_table():
         problem.optimal_value_at(problem.contexts[0], torch.tensor([[0.5]]).double())
     for moment in (4.0, 2.001):  # after the table, and between two of its steps
         with pytest.raises(ValueError, match="context"):
-            problem([0.0, *problems.clock(torch.tensor(moment)).tolist()])
+            problem([0.0, *clock(torch.tensor(moment)).tolist()])
 
 
 def test_the_best_binder_is_that_of_the_measurements():
-    problem = problems.BestBinder(BINDING)
+    problem = BestBinder(BINDING)
     assert problem.peptides == ("AAATSAGTR", "AAHARFVAA", "WLHARFVAA", "ALHARFVAA")
     assert torch.equal(problem.domain.points, peptide_features(problem.peptides))
     assert problem.context_dim == 1 and problem.noise_std == 0
@@ -101,12 +110,10 @@ def test_the_best_binder_is_that_of_the_measurements():
         problem.actions(2)
 
 
-@pytest.mark.parametrize(
-    ("cls", "data"), [(problems.HottestSensor, SENSORS), (problems.BestBinder, BINDING)]
-)
+@pytest.mark.parametrize(("cls", "data"), [(HottestSensor, SENSORS), (BestBinder, BINDING)])
 def test_values_can_be_rescaled(cls, data):
-    plain, scaled = cls(data), cls(data, problems.Scaling(20.0, 4.0))
-    z = plain.contexts[7] if cls is problems.HottestSensor else torch.tensor([0.0]).double()
+    plain, scaled = cls(data), cls(data, Scaling(20.0, 4.0))
+    z = plain.contexts[7] if cls is HottestSensor else torch.tensor([0.0]).double()
     X = at(plain.domain.points[:2], z)
     assert_close(4 * scaled(X) + 20, plain(X), **CLOSE)
     assert scaled.optimal_value_at(z) == pytest.approx((plain.optimal_value_at(z) - 20) / 4)
@@ -391,28 +398,26 @@ def log_likelihood(K, noise_variance, y):
 def drawn_temperatures():
     """A day of four sensors from the process that is fitted."""
     generator = torch.Generator().manual_seed(3)
-    time = problems.time_of_day_kernel(3.0)
+    time = time_of_day_kernel(3.0)
     time.kernels[1].lengthscale = 0.5
-    K_T = time(problems.clock(torch.arange(48) / 48)).to_dense().detach()
+    K_T = time(clock(torch.arange(48) / 48)).to_dense().detach()
     factor = torch.tensor([[1.0, 1.5, -0.5, 0.8]]).double()
     K_S = factor.T @ factor + 0.1 * torch.eye(4)
     noise = 0.1 * torch.randn(4, 48, generator=generator).double()
     draw = torch.randn(4, 48, generator=generator).double()
     field = torch.linalg.cholesky(K_S) @ draw
     values = field @ torch.linalg.cholesky(K_T + 1e-9 * torch.eye(48)).T + noise
-    return problems.Temperatures(20 + 3 * values, (2, 3, 5, 7))
+    return Temperatures(20 + 3 * values, (2, 3, 5, 7))
 
 
 @pytest.fixture(scope="module")
 def sensors():
-    return problems.fit_temperatures(
-        drawn_temperatures(), time_kernel=problems.time_of_day_kernel(3.0), rank=1
-    )
+    return fit_temperatures(drawn_temperatures(), time_kernel=time_of_day_kernel(3.0), rank=1)
 
 
 def test_the_sensors_are_fitted_as_well_as_by_hand(sensors):
     data = drawn_temperatures()
-    problem = problems.HottestSensor(data, sensors.scaling)
+    problem = HottestSensor(data, sensors.scaling)
     rows = torch.arange(4.0).double().repeat_interleave(48)
     X = torch.cat([rows.unsqueeze(-1), problem.contexts.repeat(4, 1)], dim=-1)
     y, noise = problem(X), sensors.noise_variance
@@ -441,16 +446,16 @@ def test_the_sensors_are_fitted_as_well_as_by_hand(sensors):
 def test_the_lengthscale_of_days_is_what_was_given(sensors):
     days, circle = sensors.kernel.context_kernel.kernels
     assert float(days.lengthscale) == pytest.approx(3.0)
-    given = problems.time_of_day_kernel(3.0)
+    given = time_of_day_kernel(3.0)
     unfitted = given.kernels[1].lengthscale.item()
-    problems.fit_temperatures(problems.synthetic_temperatures(2, 1), time_kernel=given, rank=1)
+    fit_temperatures(synthetic_temperatures(2, 1), time_kernel=given, rank=1)
     assert given.kernels[1].lengthscale.item() == unfitted != circle.lengthscale.item()
-    K = sensors.kernel.context_kernel(problems.clock(torch.tensor([0.2, 3.2]))).to_dense()
+    K = sensors.kernel.context_kernel(clock(torch.tensor([0.2, 3.2]))).to_dense()
     at_one_lengthscale = (1 + math.sqrt(5) + 5 / 3) * math.exp(-math.sqrt(5))
     assert float(K[0, 1]) == pytest.approx(at_one_lengthscale)
     for wrong in (0.0, -1.0, math.inf):
         with pytest.raises(ValueError, match="day_lengthscale"):
-            problems.time_of_day_kernel(wrong)
+            time_of_day_kernel(wrong)
 
 
 def test_a_kernel_is_fitted_as_well_as_by_hand():
@@ -458,7 +463,7 @@ def test_a_kernel_is_fitted_as_well_as_by_hand():
     K = rbf(1.2)(X).to_dense().detach() + 0.01 * torch.eye(60)
     draw = torch.randn(60, generator=torch.Generator().manual_seed(5)).double()
     Y = 7 + 2 * torch.linalg.cholesky(K) @ draw
-    model = problems.fit_kernel(RBFKernel(), X, Y)
+    model = fit_kernel(RBFKernel(), X, Y)
     y, K, noise = model.scaling(Y), model.kernel(X).to_dense(), model.noise_variance
     found = log_likelihood(K, noise, y)
     assert model.log_likelihood == pytest.approx(found - 60 * math.log(model.scaling.scale))
@@ -468,30 +473,30 @@ def test_a_kernel_is_fitted_as_well_as_by_hand():
             assert log_likelihood(K, factor * noise, y + shift) < found + 1e-4
     assert 0.9 < float(model.kernel.lengthscale) < 1.5
     with pytest.raises(ValueError, match="Y"):
-        problems.fit_kernel(RBFKernel(), X, torch.ones(60).double())
+        fit_kernel(RBFKernel(), X, torch.ones(60).double())
 
 
 def test_a_kernel_that_exceeds_one_is_scaled_to_one():
     X = torch.tensor([[0.0], [1.0], [1.0], [0.0]]).double()
     Y = torch.tensor([1.0, 2.0, 2.1, 0.9]).double()
-    model = problems.fit_kernel(TaskKernel([[3.0, 0.0], [0.0, 1.0]]), X, Y)
+    model = fit_kernel(TaskKernel([[3.0, 0.0], [0.0, 1.0]]), X, Y)
     assert model.kernel(X).to_dense().diagonal().tolist() == pytest.approx([1, 1 / 3, 1 / 3, 1])
 
 
 def test_binding_is_fitted_on_a_random_subset():
-    data = problems.synthetic_binding_affinities(num_peptides=10)
+    data = synthetic_binding_affinities(num_peptides=10)
     model, again, other = (
-        problems.fit_binding_affinities(data, num_examples=40, seed=seed) for seed in (1, 1, 2)
+        fit_binding_affinities(data, num_examples=40, seed=seed) for seed in (1, 1, 2)
     )
     assert model.noise_variance == again.noise_variance != other.noise_variance
     kernel = model.kernel
     assert isinstance(kernel, ActionContextKernel) and kernel.combination == "product"
     close = tolerance(torch.float64)
     torch.testing.assert_close(kernel.context_kernel.covariance, data.similarity, **close)
-    without = problems.fit_binding_affinities(data, num_examples=40, seed=1, by_molecule=False)
+    without = fit_binding_affinities(data, num_examples=40, seed=1, by_molecule=False)
     assert isinstance(without.kernel, RBFKernel)
     with pytest.raises(ValueError, match="num_examples"):
-        problems.fit_binding_affinities(data, num_examples=71)
+        fit_binding_affinities(data, num_examples=71)
 
 
 @pytest.mark.parametrize(

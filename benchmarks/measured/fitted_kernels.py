@@ -18,7 +18,7 @@ from gpytorch.means import ConstantMean
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
-from botorch_ext.problems.real_data.scaling import Scaling
+from benchmarks.measured.scaling import Scaling
 
 # The least noise variance of the standardised values.
 _LEAST_NOISE = 1e-4

@@ -260,11 +260,6 @@ def synthetic_temperatures(num_sensors: int = 50, num_days: int = 5, seed: int =
     sensor changes over the day. Days differ in level and in sunshine; each sensor has its own level
     and drifts a little. Only the shape resembles the data of the Intel lab.
 
-    Example:
-        >>> from botorch_ext.problems import synthetic_temperatures
-        >>> synthetic_temperatures(num_sensors=10, num_days=2).values.shape
-        torch.Size([10, 96])
-
     Args:
         num_sensors: S, the number of sensors.
         num_days: The number of days.

@@ -18,15 +18,15 @@ from gpytorch.means import MultitaskMean, ZeroMean
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
+from benchmarks.measured.binding_affinities import BindingAffinities
+from benchmarks.measured.fitted_kernels import FittedModel, fit_kernel, standardized
+from benchmarks.measured.hottest_sensor import HottestSensor
+from benchmarks.measured.peptides import peptide_features
+from benchmarks.measured.scaling import Scaling
+from benchmarks.measured.temperatures import Temperatures
 from botorch_ext import host
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
-from botorch_ext.problems.real_data.binding_affinities import BindingAffinities
-from botorch_ext.problems.real_data.fitted_kernels import FittedModel, fit_kernel, standardized
-from botorch_ext.problems.real_data.hottest_sensor import HottestSensor
-from botorch_ext.problems.real_data.peptides import peptide_features
-from botorch_ext.problems.real_data.scaling import Scaling
-from botorch_ext.problems.real_data.temperatures import Temperatures
 
 # The variance of the rounding error of temperatures, which are given to a tenth of a degree.
 _ROUNDING_VARIANCE = 0.1**2 / 12

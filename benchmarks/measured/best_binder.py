@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from benchmarks.measured.binding_affinities import BindingAffinities
+from benchmarks.measured.peptides import peptide_features
+from benchmarks.measured.scaling import Scaling
 from botorch_ext import host
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import FiniteSet, as_points
 from botorch_ext.problems.functions.contextual import ContextualFunction
-from botorch_ext.problems.real_data.binding_affinities import BindingAffinities
-from botorch_ext.problems.real_data.peptides import peptide_features
-from botorch_ext.problems.real_data.scaling import Scaling
 
 
 class BestBinder(ContextualFunction):

@@ -7,11 +7,11 @@ import math
 import torch
 from torch import Tensor
 
+from benchmarks.measured.scaling import Scaling
+from benchmarks.measured.temperatures import STEPS_PER_DAY, Temperatures
 from botorch_ext import host
 from botorch_ext.domains import FiniteSet
 from botorch_ext.problems.functions.contextual import ContextualFunction
-from botorch_ext.problems.real_data.scaling import Scaling
-from botorch_ext.problems.real_data.temperatures import STEPS_PER_DAY, Temperatures
 
 
 def clock(days: Tensor) -> Tensor:
@@ -19,13 +19,6 @@ def clock(days: Tensor) -> Tensor:
 
     On the circle a quarter to midnight is near midnight, and a stationary kernel of the two columns
     of the circle, such as a Matern kernel, stays positive definite.
-
-    Example:
-        >>> import torch
-        >>> from botorch_ext.problems import clock
-        >>> clock(torch.tensor([0.0, 1.25])).round(decimals=3) + 0.0
-        tensor([[0.0000, 1.0000, 0.0000],
-                [1.2500, 0.0000, 1.0000]], dtype=torch.float64)
 
     Args:
         days: Times of any shape ``...``, in days from a midnight.
