@@ -94,7 +94,11 @@ class Trial:
 
     def is_copy_of(self, other: Trial) -> bool:
         """Whether `copy` of another trial made this one. This needs no coordinates, for which the
-        host would wait if they are on a GPU."""
+        host would wait if they are on a GPU.
+
+        Args:
+            other: The other trial.
+        """
         return vars(self).get("_original") is other
 
 
