@@ -76,12 +76,12 @@ class Strategy(NotedWarnings):
     optimisation. A call that raises an error leaves the state as it was.
 
     A subclass implements `_decide` (what to ask), `_absorb` (how an event changes the state),
-    `evaluated_means`, and `_recall` if `_absorb` needs more than the event. `_decide` and `_absorb`
-    work on a `successor`, which becomes the state once they are done. Random choices draw from
-    ``self._seed_of(step)``, so that they depend on the seed and the step alone. Attributes that are
-    lists, dicts or sets may be changed in place, but not the values in them; another attribute that
-    changes is a `State`, or is replaced. Objects that were read before an event, such as the
-    `bases` of a master, belong to the state of that time and are not updated.
+    `evaluated_means`, and `_recall` if `_decide` changes the state. They work on a `successor`,
+    which becomes the state once they are done. Random choices draw from ``self._seed_of(step)``, so
+    that they depend on the seed and the step alone. Attributes that are lists, dicts or sets may be
+    changed in place, but not the values in them; another attribute that changes is a `State`, or is
+    replaced. Objects that were read before an event, such as the `bases` of a master, belong to the
+    state of that time and are not updated.
 
     Args:
         domain: The domain of the actions: a `Box`, its bounds, a `Space` or a `FiniteSet`.
@@ -152,8 +152,6 @@ class Strategy(NotedWarnings):
     ) -> None:
         super().__init__()
         self.history = History()
-        # The results of `_decide` that `_absorb` needs for the same trial.
-        self._ahead: Any = None
         # The state before the first event; None until there is one.
         self._first: _First | None = None
         # Whether recorded trials are replayed with other values than they were chosen by.
@@ -794,8 +792,8 @@ class Strategy(NotedWarnings):
 
     @abstractmethod
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        """Chooses the next point, and returns it with its ``info``. The state may change only in
-        ways that `_recall` and `_absorb` repeat when the trial is replayed."""
+        """Chooses the next point, and returns it with its ``info``. The state may change only as
+        `_recall` changes it when the trial is replayed."""
 
     def _after_asking(
         self, num: Any, name: str, context: ContextLike | None, actions: Actions | None
@@ -886,10 +884,10 @@ class Strategy(NotedWarnings):
         return (self.seed * 1_000_003 + step) % 2**31
 
     def _recall(self, trial: Trial) -> Any:
-        """What `_decide` left in `_ahead` when a trial was asked, read from its ``info``: the
-        `record` of the method, unless a subclass needs more. Raises a LookupError, TypeError or
-        ValueError if ``info`` lacks what `_absorb` needs, or has it in the wrong form; whether the
-        method would ask the same trial is not checked."""
+        """Brings this state to where `_decide` left it when a trial was asked, from its ``info``,
+        and returns the `record`. Raises a LookupError, TypeError or ValueError if ``info`` lacks
+        what is needed, or has it in the wrong form; whether the method would ask the same trial is
+        not checked."""
         if self.record is None:
             return None
         return decoded(self.record, trial.info, f"info of trial {trial.id}", among_others=True)
@@ -936,7 +934,7 @@ class Strategy(NotedWarnings):
         if not isinstance(event, Asked) or not self._is_play(event.trial.id):
             return
         try:
-            self._ahead = self._recall(event.trial)
+            self._recall(event.trial)
         except (LookupError, TypeError) as error:
             raise ValueError(
                 f"info of trial {event.trial.id} must be what {type(self).__name__} records, got "
@@ -957,7 +955,6 @@ class Strategy(NotedWarnings):
             vars(self).update(vars(self._corrected(self.history.events)))
         else:
             self._absorb(event)
-        self._ahead = None
 
     def _corrected(self, events: Sequence[Event]) -> Self:
         """The state after all events, with the corrected values up to the last correction. Warnings

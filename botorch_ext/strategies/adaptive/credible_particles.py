@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -161,12 +161,12 @@ class CredibleParticles(ParticleStrategy):
         model = of.with_pending(pending).model
         return HighestOfParticles(model, of.constants, self.width, of.inputs, context)
 
-    def _recall(self, trial: Trial) -> Cloud | None:
-        cloud: Any = super()._recall(trial) or self._cloud
-        num, position = len(cloud.values), trial.info["model"]
-        if position >= num:
+    def _recall(self, trial: Trial) -> PlayedCredible:
+        played: Any = super()._recall(trial)
+        num = len(cast(Cloud, self._cloud).values)
+        if played.model >= num:
             raise ValueError(
                 f"model in the info of trial {trial.id} must be one of {num} particles, got "
-                f"{position}"
+                f"{played.model}"
             )
-        return cloud
+        return played

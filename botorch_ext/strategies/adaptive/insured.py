@@ -132,6 +132,8 @@ class InsuredStrategy(BoundsStrategy):
         models, points = self._rows.posterior, domain.points if listed else None  # pyright: ignore
         self._told = ToldBounds(models, points, self._published, self.levels)
         self.refutations: list[dict[str, Any]] = []
+        # The bounds of the step that has begun; None between steps.
+        self._seen: Look | None = None
         # The joint row of each trial, as a tuple of numbers.
         self._points: list[tuple[float, ...]] = []
         if self.initial is not None:
@@ -188,10 +190,12 @@ class InsuredStrategy(BoundsStrategy):
     # --- decisions --------------------------------------------------------------------------------
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        return self._chosen(choices, self._look())
+        self._begin(None)
+        return self._chosen(choices)
 
-    def _chosen(self, choices: Choices, look: Look) -> tuple[Tensor, dict[str, Any]]:
+    def _chosen(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         """The choice of the insurance, and its ``info``."""
+        look = cast(Look, self._seen)
         known = self._bounds(self._rows.posterior, choices.context)
         wide = self._wide(known)
         X, bounds = self._on_offer(choices, look, known, wide)
@@ -207,7 +211,6 @@ class InsuredStrategy(BoundsStrategy):
             positions = self._told.watched.positions(rows)
             where = dict(zip(map(tuple, rows.tolist()), positions, strict=True))
             info["watched"] = [list(row) for row, position in where.items() if position is None]
-        self._ahead = look, choice
         return x, info
 
     def _recorded(
@@ -225,9 +228,11 @@ class InsuredStrategy(BoundsStrategy):
         credible = cast(Credible, self.judge).contenders(self)
         return self._told.look(self._rows, self.history, self.ledger.level, credible)
 
-    def _look_again(self, record: Any) -> Look:
-        """The look before a trial with this record."""
-        return self._look()
+    def _begin(self, recorded: Any) -> dict[str, Any]:
+        """Looks at the bounds when a step begins, and returns what ``info`` says about that; for a
+        recorded step nothing is chosen again."""
+        self._seen = self._look()
+        return {}
 
     def _on_offer(
         self, choices: Choices, look: Look, known: Bounds, wide: Tensor
@@ -348,7 +353,8 @@ class InsuredStrategy(BoundsStrategy):
         choice.check(self.terms, trial.id, name)
         if not self._told.is_listed:
             self._recorded_rows(trial)
-        return self._look_again(record), choice
+        self._begin(record)
+        return record
 
     def _recorded_rows(self, trial: Trial) -> Tensor:
         """The rows that ``info`` of a trial adds to the watched ones, checked."""
@@ -387,8 +393,8 @@ class InsuredStrategy(BoundsStrategy):
                 self._rows.catch_up()
                 told.watch(point, told.told(self._rows, self.history))
         else:
-            look, choice = self._ahead
-            told.watched.bounds = look.bounds
+            look, choice = cast(Look, self._seen), decoded(Choice, trial.info, "info", True)
+            self._seen, told.watched.bounds = None, look.bounds
             level, given_up = trial.info["level"], trial.info.get("refuted", ())
             if self._is_corrected:
                 level, given_up = look.level, look.refuted

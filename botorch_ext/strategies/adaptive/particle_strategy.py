@@ -31,7 +31,7 @@ from botorch_ext.search.screening import near_points
 from botorch_ext.search.trust_region import MANY_DIMENSIONS
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
-from botorch_ext.strategies.events import Asked, Event, Trial
+from botorch_ext.strategies.events import Event, Trial
 
 # The number of screened points near the best so far, and their distances in sides of the box.
 _NUM_NEAR, _NEAR = 256, (0.02, 0.05, 0.1, 0.2)
@@ -257,7 +257,7 @@ class ParticleStrategy(Strategy):
             info["particles"] = {"parameters": rows, "values": values}
             if cloud.bend:
                 info["particles"]["bend"] = cloud.bend
-        self._ahead = cloud
+            self._adopt(cloud)
         return x, info
 
     def _candidates(self, choices: Choices) -> Tensor | None:
@@ -393,12 +393,13 @@ class ParticleStrategy(Strategy):
 
     # --- the next state ---------------------------------------------------------------------------
 
-    def _recall(self, trial: Trial) -> Cloud | None:
-        record, name = super()._recall(trial).particles, f"info of trial {trial.id}"
+    def _recall(self, trial: Trial) -> PlayedParticles:
+        played, name = super()._recall(trial), f"info of trial {trial.id}"
+        record = played.particles
         if record is None:
             if self._cloud is None:
                 raise ValueError(f"particles in the {name} must be there for the first trial")
-            return None
+            return played
         num, width = self.particles.number(self._num_data), len(trial.point) + 2
         for key, shape in (("parameters", (num, width)), ("values", (num,))):
             rows = getattr(record, key)
@@ -409,19 +410,22 @@ class ParticleStrategy(Strategy):
             torch.tensor(own, dtype=torch.float64, device=self.domain.device)
             for own in (record.parameters, record.values)
         )
-        return Cloud(parameters, values, record.bend)
+        self._adopt(Cloud(parameters, values, record.bend))
+        return played
 
     def _forget_fits(self, id: int) -> None:
         self._cloud = self._known = self._absorbed = None
         self._num_absorbed = 0
 
-    def _absorb(self, event: Event) -> None:
-        if not isinstance(event, Asked) or "particles" not in event.trial.info:
-            return
-        self._cloud, self._num_absorbed, self._absorbed = self._ahead, self._num_data, None
-        if self._known is not None and self._known[1] is self._cloud:  # its models stay valid
+    def _adopt(self, cloud: Cloud) -> None:
+        """Goes on with particles that were updated for the next trial."""
+        self._cloud, self._num_absorbed, self._absorbed = cloud, self._num_data, None
+        if self._known is not None and self._known[1] is cloud:  # its models stay valid
             self._known = (self._num_absorbed, None), *self._known[1:]
             self._absorbed = self._known[2]
+
+    def _absorb(self, event: Event) -> None:
+        """All that an event changes follows from the history."""
 
 
 def _models(cloud: Cloud, inputs: Inputs, joint: Tensor, Y: Tensor) -> Ensemble:

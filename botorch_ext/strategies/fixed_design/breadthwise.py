@@ -229,11 +229,12 @@ class BreadthwiseExploration(Strategy):
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         level, design, opening = self._at(len(self.history.trials) + 1)
+        if opening is not None:
+            self._enter(opening)
         top = design.least_known()
         row, cell = torch.cat([top, level.codes[top]]).tolist()
         std = float(design.variance[row].clamp_min(0).sqrt())
         kept = None if opening is None else opening.record
-        self._ahead = opening, row
         record = ExploredCell(level.depth, cell, std, level.slack, kept)
         return design.candidates[row].clone(), plain(record)
 
@@ -247,9 +248,7 @@ class BreadthwiseExploration(Strategy):
     def _absorb(self, event: Event) -> None:
         match event:
             case Asked(trial):
-                opening, row = self._ahead
-                if opening is not None:
-                    self._enter(opening)
+                row = self.levels[-1].row_of(trial.info["cell"])
                 if row is None:
                     self._join(trial.info["cell"])
                 else:
@@ -289,26 +288,23 @@ class BreadthwiseExploration(Strategy):
         self._design = RepeatedDesign.from_counts(self.model, centers, counts)
         self._rows = [*(own + (own >= row) for own in self._rows), row]
 
-    def _recall(self, trial: Trial) -> tuple[Descent | None, int | None]:
-        """The refinement before a trial, and the row of its cell, None if corrected values dropped
-        the cell."""
+    def _recall(self, trial: Trial) -> ExploredCell:
         require_before_horizon(trial.id, self.history, self.horizon)
-        record, level, opening = super()._recall(trial), self.levels[-1], None
+        record: ExploredCell = super()._recall(trial)
         if record.opening is not None:
-            own = level, self._design, trial.id + 1
-            opening = self._rule.descend(*own, record.opening, self._is_corrected)
-            level = opening.level
+            own = self.levels[-1], self._design, trial.id + 1
+            self._enter(self._rule.descend(*own, record.opening, self._is_corrected))
+        level = self.levels[-1]
         if record.level != level.depth:
             raise ValueError(
                 f"level in the info of trial {trial.id} must be {level.depth}, got {record.level}"
             )
-        row = level.row_of(record.cell)
-        if row is None and not self._is_corrected:
+        if level.row_of(record.cell) is None and not self._is_corrected:
             raise ValueError(
                 f"info of trial {trial.id} must have an active cell of level {level.depth}, got "
                 f"cell {record.cell}"
             )
-        return opening, row
+        return record
 
     def _mixture(self, context: Tensor | None) -> GPMixture:
         return self._means.mixture(*self.evaluated())

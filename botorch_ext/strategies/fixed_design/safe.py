@@ -148,30 +148,32 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         if not self.buys_blocks:
             return super()._decide(choices)
-        look, noted = self._begin(None)
-        now = self._progress
+        noted, now = self._begin(None), self._progress
         if now.phase == "block":
             x, at = self._planned()
             row = {"index": at["index"]}
             choice = Choice("block", now.cost, suspect=self.ledger.suspect)
             known = self._bounds(self._rows.posterior)
-            info = row | self._recorded(known, look, choice, x, row)
-            self._ahead = look, choice
+            info = row | self._recorded(known, cast(Look, self._seen), choice, x, row)
         else:
-            x, info = self._chosen(choices, look)
+            x, info = self._chosen(choices)
         about = {"round": now.round, "phase": now.phase, "certificate": now.certificate}
         return x, info | about | noted
 
-    def _begin(self, recorded: PlayedSafe | None) -> tuple[Look, dict[str, Any]]:
-        """Updates the rounds when a step begins, and returns the bounds and what ``info`` says
+    def _begin(self, recorded: PlayedSafe | None) -> dict[str, Any]:
+        """Updates the bounds and the rounds when a step begins, and returns what ``info`` says
         about the rounds. For a recorded step nothing is chosen again."""
-        look, noted = self._look(), {}
+        noted = super()._begin(recorded)
+        if not self.buys_blocks:
+            return noted
+        look = cast(Look, self._seen)
         if self._closes(recorded, "closed"):
-            look, noted["closed"] = self._tightened(look), True
+            look = self._seen = self._tightened(look)
+            noted["closed"] = True
             self._start_next_round()
         self._certify(look, recorded)
         if not self._is_due():
-            return look, noted | self._go_on(recorded)
+            return noted | self._go_on(recorded)
         now, survivors = self._progress, self._survivors(look)[0]
         self._progress = replace(now, survivors=survivors, cost=now.certificate)
         noted["plan"] = self._plan(recorded)
@@ -179,7 +181,7 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
         width, _ = evaluated_at(self.block_width, self._prior.single(0))
         eps, root = self.levels[look.level], math.sqrt(len(now.plan) / noise)
         self._rest_if_useless(USEFUL * (width + eps * root) * now.promise + 2 * eps, recorded)
-        return look, noted
+        return noted
 
     def _tightened(self, look: Look) -> Look:
         """The bounds with those of the block that has arrived."""
@@ -229,9 +231,6 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
         self._progress = replace(self._progress, certificate=certificate)
 
     # --- the next state ---------------------------------------------------------------------------
-
-    def _look_again(self, record: Any) -> Look:
-        return self._begin(record)[0] if self.buys_blocks else super()._look_again(record)
 
     def _follow(self, trial: Trial, look: Look) -> None:
         if self.buys_blocks:
