@@ -1,14 +1,18 @@
-"""Input constructors, by which Ax makes the acquisition functions of this package."""
+"""Input constructors, by which Ax makes the acquisition functions of this package.
+
+They take the arguments of an acquisition function by name, ``models`` as ``model``, with a width of
+2 unless another is given. Ax standardises observations and scales parameters to the unit cube
+before the model sees them. So there a misspecification, a noise variance and a width are in
+standard deviations of the observations, and a radius is in shares of the ranges.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from inspect import signature
 from typing import Any
 
 from botorch.acquisition.input_constructors import acqf_input_constructor
-from botorch.acquisition.objective import PosteriorTransform
-from botorch.models.model import Model
-from torch import Tensor
 
 from botorch_ext.acquisition.confidence_bound import (
     EnlargedUpperConfidenceBound,
@@ -18,153 +22,49 @@ from botorch_ext.acquisition.improvement import IntegratedLogEI
 from botorch_ext.acquisition.optimistic import ExpectedUCB, OptimisticModelUCB
 from botorch_ext.acquisition.stable import StableUCB
 from botorch_ext.acquisition.variance import MaxVariance
-from botorch_ext.robust.box_balls import Norm
+
+_WIDTH = 2.0
 
 
-@acqf_input_constructor(EnlargedUpperConfidenceBound)
-def construct_inputs_enlarged_ucb(
-    model: Model,
-    posterior_transform: PosteriorTransform | None = None,
-    X_pending: Tensor | None = None,
-    width: float | Tensor = 2.0,
-    misspecification: float = 0.0,
-    noise_variance: float | Tensor | None = None,
-    num_observations: int | None = None,
-    maximize: bool = True,
-) -> dict[str, Any]:
-    """Keyword arguments of `EnlargedUpperConfidenceBound`.
+def _register(kind: type, more: Iterable[str] = ()) -> None:
+    """Registers the input constructor of an acquisition function, which also takes ``more``
+    arguments that the function does not have."""
+    own = signature(kind.__init__)
+    names = [name for name in own.parameters if name != "self"]
 
-    ``misspecification`` and ``noise_variance`` are in the units of the data the model sees; Ax
-    standardises observations before the model, so there they are in standard deviations of the
-    observations.
-    """
-    return {
-        "model": model,
-        "posterior_transform": posterior_transform,
-        "X_pending": X_pending,
-        "width": width,
-        "misspecification": misspecification,
-        "noise_variance": noise_variance,
-        "num_observations": num_observations,
-        "maximize": maximize,
-    }
+    @acqf_input_constructor(kind)
+    def construct_inputs(model: Any, **given: Any) -> dict[str, Any]:
+        given = {"width": _WIDTH} | given if "width" in names else given
+        if kind is StableUCB:  # BoTorch's input constructors take pairs, one for each coordinate
+            given["bounds"] = [tuple(pair) for pair in given["bounds"]]
+        if kind is IntegratedLogEI:
+            given = _with_baseline(**given)
+        return {"models" if "models" in names else "model": model} | given
+
+    accepted = ["model", *(name for name in names if name not in ("model", "models")), *more]
+    parameter = signature(construct_inputs).parameters["model"]
+    construct_inputs.__signature__ = signature(construct_inputs).replace(  # pyright: ignore
+        parameters=[parameter.replace(name=name) for name in accepted]
+    )
 
 
-@acqf_input_constructor(LowerConfidenceBound)
-def construct_inputs_lower_confidence_bound(
-    model: Model,
-    posterior_transform: PosteriorTransform | None = None,
-    X_pending: Tensor | None = None,
-    width: float | Tensor = 2.0,
-    maximize: bool = True,
-) -> dict[str, Any]:
-    """Keyword arguments of `LowerConfidenceBound`."""
-    return {
-        "model": model,
-        "posterior_transform": posterior_transform,
-        "X_pending": X_pending,
-        "width": width,
-        "maximize": maximize,
-    }
-
-
-@acqf_input_constructor(MaxVariance)
-def construct_inputs_max_variance(
-    model: Model,
-    posterior_transform: PosteriorTransform | None = None,
-    X_pending: Tensor | None = None,
-) -> dict[str, Any]:
-    """Keyword arguments of `MaxVariance`."""
-    return {"model": model, "posterior_transform": posterior_transform, "X_pending": X_pending}
-
-
-@acqf_input_constructor(OptimisticModelUCB)
-def construct_inputs_optimistic_model_ucb(
-    model: Model,
-    posterior_transform: PosteriorTransform | None = None,
-    X_pending: Tensor | None = None,
-    width: float | Tensor = 2.0,
-    maximize: bool = True,
-) -> dict[str, Any]:
-    """Keyword arguments of `OptimisticModelUCB` over the draws of an ensemble."""
-    return {
-        "models": model,
-        "posterior_transform": posterior_transform,
-        "X_pending": X_pending,
-        "width": width,
-        "maximize": maximize,
-    }
-
-
-@acqf_input_constructor(ExpectedUCB)
-def construct_inputs_expected_ucb(
-    model: Model,
-    posterior_transform: PosteriorTransform | None = None,
-    X_pending: Tensor | None = None,
-    width: float | Tensor = 2.0,
-    probabilities: Tensor | list[float] | None = None,
-    maximize: bool = True,
-) -> dict[str, Any]:
-    """Keyword arguments of `ExpectedUCB` over the draws of an ensemble."""
-    return {
-        "models": model,
-        "posterior_transform": posterior_transform,
-        "X_pending": X_pending,
-        "width": width,
-        "probabilities": probabilities,
-        "maximize": maximize,
-    }
-
-
-@acqf_input_constructor(IntegratedLogEI)
-def construct_inputs_integrated_log_ei(
-    model: Model,
-    training_data: Any,
-    posterior_transform: PosteriorTransform | None = None,
-    X_baseline: Tensor | None = None,
-    best_f: float | Tensor | None = None,
-    X_pending: Tensor | None = None,
-    maximize: bool = True,
-) -> dict[str, Any]:
-    """Keyword arguments of `IntegratedLogEI` over the draws of an ensemble."""
-    if X_baseline is None and best_f is None:
+def _with_baseline(training_data: Any, **given: Any) -> dict[str, Any]:
+    """The arguments with the training inputs as ``X_baseline``, unless it or ``best_f`` is
+    given."""
+    if given.get("X_baseline") is None and given.get("best_f") is None:
         # As for BoTorch's noisy improvement: one dataset, or one for each outcome.
         datasets = training_data.values() if isinstance(training_data, dict) else [training_data]
-        X_baseline = next(iter(datasets)).X
-    return {
-        "models": model,
-        "X_baseline": X_baseline,
-        "best_f": best_f,
-        "posterior_transform": posterior_transform,
-        "X_pending": X_pending,
-        "maximize": maximize,
-    }
+        given["X_baseline"] = next(iter(datasets)).X
+    return given
 
 
-@acqf_input_constructor(StableUCB)
-def construct_inputs_stable_ucb(
-    model: Model,
-    bounds: Sequence[tuple[float, float]],
-    radius: float | Sequence[float],
-    norm: Norm = "l2",
-    posterior_transform: PosteriorTransform | None = None,
-    X_pending: Tensor | None = None,
-    width: float | Tensor = 2.0,
-    maximize: bool = True,
-) -> dict[str, Any]:
-    """Keyword arguments of `StableUCB`.
-
-    ``bounds`` are pairs, one for each coordinate, as BoTorch's input constructors take them.
-    ``radius`` is in the units of what the model sees: Ax scales its parameters to the unit cube, so
-    there it is in shares of their ranges.
-    """
-    return {
-        "model": model,
-        "width": width,
-        "radius": radius,
-        "norm": norm,
-        "bounds": [tuple(pair) for pair in bounds],
-        "posterior_transform": posterior_transform,
-        "X_pending": X_pending,
-        "maximize": maximize,
-    }
+for _kind in (
+    EnlargedUpperConfidenceBound,
+    LowerConfidenceBound,
+    MaxVariance,
+    OptimisticModelUCB,
+    ExpectedUCB,
+    StableUCB,
+):
+    _register(_kind)
+_register(IntegratedLogEI, ("training_data",))
