@@ -9,22 +9,22 @@ if TYPE_CHECKING:
         algorithms,
         analysis,
         delays,
-        estimates,
-        information_gain,
         kernels,
         plotting,
         problems,
-        rounds,
         strategies,
         widths,
     )
+    from botorch_ext.analysis import estimates, information_gain
+    from botorch_ext.delays import rounds
     from botorch_ext.domains import Box, Choice, ContextSpace, FiniteSet, Integer, Real, Space
     from botorch_ext.domains.sharded_set import ShardedSet
     from botorch_ext.hyperparameters.fitted import Fitted
     from botorch_ext.hyperparameters.particles import Particles
     from botorch_ext.models import CandidateModels, FinitePosterior, KernelGP
-    from botorch_ext.regions import Plan, Region, plan
     from botorch_ext.reports.report_page import report_page
+    from botorch_ext.search.planning import Plan, plan
+    from botorch_ext.search.region import Region
     from botorch_ext.strategies import (
         BreadthwiseExploration,
         CertifiedElimination,
@@ -96,8 +96,9 @@ _HOMES = {
     "hyperparameters.fitted": ("Fitted",),
     "hyperparameters.particles": ("Particles",),
     "models": ("CandidateModels", "FinitePosterior", "KernelGP"),
-    "regions": ("Plan", "Region", "plan"),
     "reports.report_page": ("report_page",),
+    "search.planning": ("Plan", "plan"),
+    "search.region": ("Region",),
     "strategies": (
         "BreadthwiseExploration",
         "CertifiedElimination",
@@ -116,11 +117,19 @@ _HOMES = {
     "studies.study": ("Study",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+# The modules that lie in a room, by their names here.
+_ROOM_OF = {
+    "estimates": "analysis",
+    "information_gain": "analysis",
+    "rounds": "delays",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _ROOM_OF:
+        return import_module(f"botorch_ext.{_ROOM_OF[name]}.{name}")
     if name not in _HOME_OF:
         return import_module(f"botorch_ext.{name}")
     value = getattr(import_module(f"botorch_ext.{_HOME_OF[name]}"), name)

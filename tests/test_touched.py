@@ -8,10 +8,10 @@ from tests.touched import ELSEWHERE, ROOT, paths_of_tests
 @pytest.mark.parametrize(
     ("changed", "run"),
     [
-        (["botorch_ext/regions/region.py"], ["tests/regions"]),
-        (["botorch_ext/strategies/adaptive/refits.py"], ["tests/strategies"]),
-        (["botorch_ext/regions/__init__.py"], ["tests/test_package.py"]),
-        (["botorch_ext/distances.py"], ["tests/test_distances.py"]),
+        (["botorch_ext/search/region.py"], ["tests/regions", "tests/robust", "tests/search"]),
+        (["botorch_ext/strategies/events.py"], ["tests/predictions", "tests/strategies"]),
+        (["botorch_ext/search/__init__.py"], ["tests/test_package.py"]),
+        (["botorch_ext/domains/distances.py"], ["tests/domains"]),
         (["botorch_ext/state.py"], ["tests/laws"]),
         (["botorch_ext/widths/base.py"], ["tests/formulas"]),
         (["botorch_ext/integrations/ax.py"], ["tests/hosts"]),

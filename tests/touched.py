@@ -13,19 +13,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-# Where the tests of a room lie that has no folder of its name in tests/.
+# Where the tests of a room lie, if not in the folder of its name in tests/ alone.
 ELSEWHERE = {
     "algorithms": ["strategies", "wrong_calls"],
     "analysis": ["formulas"],
     "commands": ["commands", "tables"],
     "command_line.py": ["commands"],
     "delays": ["formulas"],
-    "estimates.py": ["formulas"],
-    "information_gain.py": ["formulas"],
     "integrations": ["hosts"],
-    "kernel_functions": ["kernels", "kernel_functions"],
+    "kernels": ["kernels", "kernel_functions"],
     "reports": ["page"],
-    "rounds.py": ["formulas"],
+    "search": ["search", "regions", "robust"],
+    "strategies": ["strategies", "predictions"],
     "studies": ["studies", "tables"],
     "testing": ["laws"],
     "widths": ["formulas"],
@@ -55,9 +54,6 @@ def _paths_of_tests(path: Path) -> list[Path]:
         return []
     if path.name == "__init__.py":
         return [tests / "test_package.py"]
-    alone = tests / f"test_{path.stem}.py"
-    if len(path.parts) == 2 and (ROOT / alone).exists():
-        return [alone]
     room = path.parts[1]
     same = [room] if (ROOT / tests / room).is_dir() else EVERYWHERE
     return [tests / name for name in ELSEWHERE.get(room, same)]

@@ -15,7 +15,7 @@ from benchmarks.common.tables import Row
 from benchmarks.common.timing import median_seconds, seconds
 from benchmarks.gpu.predictions import BANDWIDTH, CDIST_ENTRY, LAUNCH, STOP
 from benchmarks.gpu.setting import Setting
-from botorch_ext.kernel_functions import freeze
+from botorch_ext.kernels.frozen import freeze
 from botorch_ext.models.triangular import solve_triangular
 
 _MANY = 1000  # launches or stops that are timed together

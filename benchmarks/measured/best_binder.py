@@ -10,9 +10,8 @@ from torch import Tensor
 from benchmarks.measured.binding_affinities import BindingAffinities
 from benchmarks.measured.peptides import peptide_features
 from benchmarks.measured.scaling import Scaling
-from botorch_ext import host
 from botorch_ext.checks import whole_number
-from botorch_ext.domains import FiniteSet, as_points
+from botorch_ext.domains import FiniteSet, as_points, host
 from botorch_ext.problems.functions.contextual import ContextualFunction
 
 

@@ -18,8 +18,8 @@ from benchmarks.measured.peptides import (
     require_peptide,
     shared_residues,
 )
-from botorch_ext import host
 from botorch_ext.checks import whole_number
+from botorch_ext.domains import host
 
 # The largest IC50 of a binder, in nM (Krause and Ong 2011, section 6.1).
 _THRESHOLD = 500.0

@@ -24,8 +24,8 @@ from benchmarks.measured.hottest_sensor import HottestSensor
 from benchmarks.measured.peptides import peptide_features
 from benchmarks.measured.scaling import Scaling
 from benchmarks.measured.temperatures import Temperatures
-from botorch_ext import host
 from botorch_ext.checks import one_number, whole_number
+from botorch_ext.domains import host
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
 
 # The variance of the rounding error of temperatures, which are given to a tenth of a degree.

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from benchmarks.measured.scaling import Scaling
 from benchmarks.measured.temperatures import STEPS_PER_DAY, Temperatures
-from botorch_ext import host
-from botorch_ext.domains import FiniteSet
+from botorch_ext.domains import FiniteSet, host
 from botorch_ext.problems.functions.contextual import ContextualFunction
 
 

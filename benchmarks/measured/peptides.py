@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from botorch_ext import host
+from botorch_ext.domains import host
 
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import one_number, whole_number
+from botorch_ext.domains import host
 
 STEPS_PER_DAY = 48
 # The first Monday of the Intel lab's log, and the number of days to take.

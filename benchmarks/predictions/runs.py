@@ -12,9 +12,9 @@ from torch import Tensor
 import botorch_ext as bx
 from benchmarks.common.tables import Row
 from benchmarks.practice.problems import problems, scale_of
-from botorch_ext.predictions.expected_gain import gain_of
-from botorch_ext.predictions.importance import sobol_indices
 from botorch_ext.strategies import Strategy, Trial
+from botorch_ext.strategies.answers.expected_gain import gain_of
+from botorch_ext.strategies.answers.importance import sobol_indices
 
 BATCH = 4
 FIRST_LOOK = 20

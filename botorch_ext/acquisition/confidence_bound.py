@@ -12,7 +12,6 @@ from botorch.models.model import Model, ModelList
 from botorch.utils.transforms import average_over_ensemble_models
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.acquisition.input_checks import (
     appends_columns,
     batch_shape_of,
@@ -22,6 +21,7 @@ from botorch_ext.acquisition.input_checks import (
 from botorch_ext.acquisition.pending import HallucinatingAcquisitionFunction
 from botorch_ext.acquisition.tasks import with_task, without_task
 from botorch_ext.checks import amount, flag, whole_number
+from botorch_ext.domains import host
 from botorch_ext.exceptions import EnlargementWarning
 from botorch_ext.models.checks import checked_noise_variance
 from botorch_ext.models.kernel_gp import KernelGP

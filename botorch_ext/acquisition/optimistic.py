@@ -9,10 +9,9 @@ from botorch.acquisition.objective import PosteriorTransform
 from botorch.utils.transforms import is_ensemble
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.acquisition.alternatives import AlternativeBounds, Widths
 from botorch_ext.checks import some_of
-from botorch_ext.domains import checked_tensor
+from botorch_ext.domains import checked_tensor, host
 from botorch_ext.models.downdate import log_evidence
 from botorch_ext.models.kernel_gp import KernelGP
 

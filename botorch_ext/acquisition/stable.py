@@ -21,11 +21,11 @@ from botorch_ext.acquisition.input_checks import (
 from botorch_ext.domains import Box
 from botorch_ext.domains.points import require_finite
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.robust.box_balls import BoxBalls, Norm
-from botorch_ext.robust.own_bounds import OwnBounds
-from botorch_ext.robust.perturbations import Perturbations
-from botorch_ext.robust.ridges import along_ridges
+from botorch_ext.search.box_balls import BoxBalls, Norm
 from botorch_ext.search.objectives import FunctionObjective, Objective
+from botorch_ext.search.own_bounds import OwnBounds
+from botorch_ext.search.perturbations import Perturbations
+from botorch_ext.search.ridges import along_ridges
 
 # The numbers of steps of an ascent and of the descents on its way, and the least gain of a step of
 # an ascent, relative to the values.

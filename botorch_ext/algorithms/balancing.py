@@ -10,15 +10,14 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.algorithms.argument_checks import algorithm, taken
 from botorch_ext.algorithms.optimistic import ec_gp_ucb
 from botorch_ext.algorithms.signatures import GivenModel
+from botorch_ext.analysis.information_gain import max_information_gain as greedy_maximum
 from botorch_ext.checks import one_number, whole_number
-from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.domains import Box, Domain, FiniteSet, host
 from botorch_ext.domains.contexts import ContextSpace, as_context_space
 from botorch_ext.exceptions import EnlargementWarning
-from botorch_ext.information_gain import max_information_gain as greedy_maximum
 from botorch_ext.kernels import ActionContextKernel
 from botorch_ext.search.screening import screening_points
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions

@@ -9,7 +9,7 @@ from gpytorch.kernels import Kernel
 from botorch_ext.algorithms.argument_checks import algorithm, make_model, published_width
 from botorch_ext.algorithms.signatures import GivenModel
 from botorch_ext.domains import Box
-from botorch_ext.kernel_functions.smoothness import HolderConstants
+from botorch_ext.kernels.smoothness import HolderConstants
 from botorch_ext.strategies.fixed_design.breadthwise import BreadthwiseExploration
 from botorch_ext.widths import AnytimeFixedDesign, Width
 

@@ -9,8 +9,8 @@ from gpytorch.kernels import Kernel
 
 from botorch_ext.algorithms.argument_checks import algorithm, make_model, published_width, taken
 from botorch_ext.algorithms.signatures import GivenModel, Published
+from botorch_ext.delays.rounds import DelayAware, Doubling, Rounds, SquareRoot
 from botorch_ext.domains import Domain, FiniteSet
-from botorch_ext.rounds import DelayAware, Doubling, Rounds, SquareRoot
 from botorch_ext.strategies.fixed_design.phased import PhasedElimination
 from botorch_ext.widths import FixedDesign, FixedDesignNet, SelfNormalized, Width
 

@@ -20,7 +20,7 @@ from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.robust.box_balls import Norm
+from botorch_ext.search.box_balls import Norm
 from botorch_ext.strategies.adaptive.stable import StableStrategy
 from botorch_ext.widths import SelfNormalized, Width
 

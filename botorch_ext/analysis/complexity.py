@@ -16,8 +16,8 @@ from gpytorch.kernels import Kernel
 from botorch_ext.analysis.grids import ROUNDING, InstanceGrid
 from botorch_ext.checks import one_number
 from botorch_ext.domains.cells import CellTree
-from botorch_ext.kernel_functions.rkhs_norms import RadialKernel, bump_norm, radial_kernel
-from botorch_ext.kernel_functions.smoothness import HolderConstants, holder_constants
+from botorch_ext.kernels.rkhs_norms import RadialKernel, bump_norm, radial_kernel
+from botorch_ext.kernels.smoothness import HolderConstants, holder_constants
 from botorch_ext.problems.base import Problem
 from botorch_ext.widths.base import check_rkhs_bound, require
 

@@ -20,8 +20,8 @@ from botorch_ext.analysis.complexity import (
 from botorch_ext.analysis.exponents import minimax_exponent
 from botorch_ext.analysis.grids import InstanceGrid
 from botorch_ext.checks import one_number, whole_number
-from botorch_ext.kernel_functions.rkhs_norms import radial_kernel
-from botorch_ext.kernel_functions.smoothness import holder_constants
+from botorch_ext.kernels.rkhs_norms import radial_kernel
+from botorch_ext.kernels.smoothness import holder_constants
 from botorch_ext.problems.base import Problem
 from botorch_ext.widths.base import check_noise_std, require
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from botorch_ext.analysis.regret_bounds import AtEnd, ec_gp_ucb_bound
 from botorch_ext.checks import amount, one_number, short, whole_number
-from botorch_ext.rounds import SquareRoot
+from botorch_ext.delays.rounds import SquareRoot
 from botorch_ext.strategies.adaptive.ledger import Terms
 from botorch_ext.widths import FixedDesign
 from botorch_ext.widths.base import check_delta, require

@@ -11,7 +11,7 @@ from typing import Any
 from botorch_ext.analysis.regret_bounds import AtEnd
 from botorch_ext.checks import whole_number
 from botorch_ext.delays import as_allowance
-from botorch_ext.rounds import DelayAware, Doubling, SquareRoot
+from botorch_ext.delays.rounds import DelayAware, Doubling, SquareRoot
 from botorch_ext.widths import FixedDesign, FixedDesignContinuous, SelfNormalized
 from botorch_ext.widths.base import check_delta, check_misspecification
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import amount, whole_number
+from botorch_ext.domains import host
 from botorch_ext.widths import (
     BayesContinuous,
     BayesFinite,

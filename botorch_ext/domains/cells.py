@@ -10,8 +10,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import one_number, whole_number
+from botorch_ext.domains import host
 from botorch_ext.domains.box import Box
 from botorch_ext.state import Immutable
 

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import did_you_mean, one_number
+from botorch_ext.domains import host
 
 # A descriptor whose spread, relative to its largest value, is smaller than this is constant.
 _LEAST_SPREAD = 1e-12

@@ -9,8 +9,8 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import whole_number
+from botorch_ext.domains import host
 from botorch_ext.domains.box import Box
 from botorch_ext.domains.finite_set import Domain, FiniteSet
 from botorch_ext.domains.points import PointsLike, as_points, checked_like

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from botorch_ext import host
+from botorch_ext.domains import host
 from botorch_ext.domains.linear_constraints import LinearConstraints
 from botorch_ext.domains.scales import Scales
 from botorch_ext.state import Immutable

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import whole_number
+from botorch_ext.domains import host
 from botorch_ext.domains.box import Box
 from botorch_ext.domains.points import PointsLike, as_floating, as_points, numbered, require_finite
 from botorch_ext.domains.shards import Shard

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import one_number, some_of, whole_number
+from botorch_ext.domains import host
 from botorch_ext.domains.steps import TOLERANCE, Steps
 from botorch_ext.state import Immutable
 

@@ -7,9 +7,9 @@ import math
 import torch
 from torch import Tensor
 
-from botorch_ext import host
+from botorch_ext.domains import host
 from botorch_ext.hyperparameters.prior import Prior
-from botorch_ext.kernel_functions.smoothed_matern import profiles, slopes
+from botorch_ext.kernels.frozen.smoothed_matern import profiles, slopes
 
 
 def split(parameters: Tensor) -> tuple[Tensor, Tensor, Tensor]:

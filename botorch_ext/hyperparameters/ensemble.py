@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from botorch_ext.hyperparameters.density import split
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
-from botorch_ext.kernel_functions.smoothed_matern import SmoothedMatern
 from botorch_ext.kernels.batching import members_of
+from botorch_ext.kernels.frozen.smoothed_matern import SmoothedMatern
 from botorch_ext.models.ensemble_gp import EnsembleGP
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.state import Immutable

@@ -9,8 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from botorch_ext import host
-from botorch_ext.domains import Box, Domain
+from botorch_ext.domains import Box, Domain, host
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.state import Immutable
 

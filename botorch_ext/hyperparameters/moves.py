@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from botorch_ext import host
+from botorch_ext.domains import host
 from botorch_ext.hyperparameters.density import Density
 
 # The length of a trajectory, a quarter of a turn, and its step in one dimension, both in standard

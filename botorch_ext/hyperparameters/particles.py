@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import whole_number
+from botorch_ext.domains import host
+from botorch_ext.domains.ranks import highest_first
 from botorch_ext.hyperparameters.density import Density
 from botorch_ext.hyperparameters.moves import swept
 from botorch_ext.hyperparameters.prior import Prior
-from botorch_ext.ranks import highest_first
 from botorch_ext.state import Immutable
 
 # The number of draws from the prior from which the first particles are resampled.

@@ -14,8 +14,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
-from botorch_ext import host
-from botorch_ext.domains import FiniteSet
+from botorch_ext.domains import FiniteSet, host
 from botorch_ext.domains.space import Condition, Space
 from botorch_ext.integrations.host_trials import HostTrial, Record, Status
 from botorch_ext.integrations.hosted import HostedStrategy

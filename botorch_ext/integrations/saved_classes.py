@@ -19,15 +19,15 @@ from gpytorch.utils.transforms import inv_sigmoid, inv_softplus
 from scipy.stats.distributions import rv_frozen
 from torch import Tensor, nn
 
-from botorch_ext import delays, host, widths
-from botorch_ext.domains import Box, ContextSpace, FiniteSet, Space
+from botorch_ext import delays, widths
+from botorch_ext.domains import Box, ContextSpace, FiniteSet, Space, host
 from botorch_ext.domains.choices import Choice, Fixed, Ordered
 from botorch_ext.domains.parameters import Integer, Real
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.hyperparameters.prior import Prior
-from botorch_ext.kernel_functions.smoothness import HolderConstants
 from botorch_ext.kernels import ActionContextKernel, GroupAdditiveKernel, NuggetKernel, TaskKernel
+from botorch_ext.kernels.smoothness import HolderConstants
 from botorch_ext.kernels.structure import own_values, set_own_value
 from botorch_ext.models import CandidateModels
 from botorch_ext.models.checks import PriorMean

@@ -1,4 +1,4 @@
-"""Kernels that GPyTorch does not have."""
+"""Kernels that GPyTorch does not have; `frozen` has the fast forms of all kernels."""
 
 from botorch_ext.kernels.action_context import ActionContextKernel
 from botorch_ext.kernels.additive import GroupAdditiveKernel

@@ -9,8 +9,8 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import whole_number
+from botorch_ext.domains import host
 from botorch_ext.kernels.checks import require_kernel
 
 

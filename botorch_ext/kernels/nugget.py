@@ -11,8 +11,8 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import one_number
+from botorch_ext.domains import host
 
 
 class NuggetKernel(Kernel):

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from botorch_ext import host
 from botorch_ext.checks import whole_number
+from botorch_ext.domains import host
 
 Groups = tuple[tuple[int, ...], ...]
 

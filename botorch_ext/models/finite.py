@@ -14,8 +14,8 @@ from botorch_ext.domains import as_points
 from botorch_ext.domains.dtypes_and_devices import checked_dtype
 from botorch_ext.domains.points import PointsLike, as_floating, require_finite
 from botorch_ext.domains.shards import Shard
-from botorch_ext.kernel_functions.freezing import composed
 from botorch_ext.kernels.batching import members_of
+from botorch_ext.kernels.frozen.freezing import composed
 from botorch_ext.kernels.structure import plain_kernel
 from botorch_ext.models.checks import (
     PriorMean,

@@ -26,9 +26,9 @@ from torch import Tensor
 
 from botorch_ext.domains import require_same_kind
 from botorch_ext.domains.points import PointsLike, checked_like, require_finite
-from botorch_ext.kernel_functions import KernelFunction
-from botorch_ext.kernel_functions.freezing import composed
 from botorch_ext.kernels.checks import require_kernel
+from botorch_ext.kernels.frozen import KernelFunction
+from botorch_ext.kernels.frozen.freezing import composed
 from botorch_ext.models.checks import (
     PriorMean,
     checked_inputs,

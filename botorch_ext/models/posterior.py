@@ -14,9 +14,9 @@ from torch import Tensor
 
 from botorch_ext.domains.points import PointsLike, as_points
 from botorch_ext.exceptions import JitterWarning
-from botorch_ext.kernel_functions import KernelFunction
-from botorch_ext.kernel_functions.freezing import composed
 from botorch_ext.kernels.batching import members_of, selected_kernel
+from botorch_ext.kernels.frozen import KernelFunction
+from botorch_ext.kernels.frozen.freezing import composed
 from botorch_ext.models.checks import PriorMean, checked_row_numbers, prior_mean_at
 from botorch_ext.models.cholesky import GrowingCholesky
 

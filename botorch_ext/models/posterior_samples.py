@@ -22,8 +22,8 @@ from gpytorch.kernels import (
 from gpytorch.means import ConstantMean, ZeroMean
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import whole_number
+from botorch_ext.domains import host
 from botorch_ext.kernels.batching import selected_kernel
 from botorch_ext.kernels.structure import composition, plain_kernel, set_lengthscale
 

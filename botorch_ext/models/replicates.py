@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from botorch_ext.domains.ranks import first_highest
 from botorch_ext.models.cholesky import GrowingCholesky, least_pivot
 from botorch_ext.models.conditioning import condition
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.ranks import first_highest
 from botorch_ext.state import shallow
 
 # The most new rows of a design that are kept apart from the covariance of all candidates.

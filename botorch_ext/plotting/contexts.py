@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from botorch_ext import host
-from botorch_ext.domains import Box, FiniteSet
+from botorch_ext.domains import Box, FiniteSet, host
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.plotting.maps import draw_heat_map, legend_above, scatter_in_order
 from botorch_ext.plotting.style import PALETTE, axes_or_new, to_numpy

@@ -11,8 +11,7 @@ from botorch.models.model import Model
 from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from torch import Tensor
 
-from botorch_ext import host
-from botorch_ext.domains import Box
+from botorch_ext.domains import Box, host
 from botorch_ext.plotting.maps import draw_heat_map, legend_above, scatter_in_order
 from botorch_ext.plotting.slices import (
     Band,

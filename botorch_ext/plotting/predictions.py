@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from botorch_ext import host
-from botorch_ext.domains import Box
+from botorch_ext.domains import Box, host
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.domains.space import Space
 from botorch_ext.plotting.slices import Slice, draw_evaluations
 from botorch_ext.plotting.style import PALETTE, axes_or_new, figure_of, to_numpy
-from botorch_ext.predictions.importance import Importance
-from botorch_ext.predictions.predictions import LEVELS, Predictions
 from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.answers.importance import Importance
+from botorch_ext.strategies.answers.predictions import LEVELS, Predictions
 from botorch_ext.studies.study import Study
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from botorch_ext import host
+from botorch_ext.domains import host
 from botorch_ext.plotting.style import PALETTE, to_numpy
 
 if TYPE_CHECKING:

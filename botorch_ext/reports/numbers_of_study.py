@@ -12,7 +12,6 @@ from torch import Tensor
 from botorch_ext.domains import Box
 from botorch_ext.exceptions import StudyError
 from botorch_ext.plotting.predictions import grid_of, near_slice, slice_through
-from botorch_ext.predictions import Importance, Predictions, Recommendation
 from botorch_ext.reports.model_numbers import (
     LEVELS,
     CandidateModel,
@@ -26,6 +25,7 @@ from botorch_ext.reports.model_numbers import (
 )
 from botorch_ext.reports.words import cut, printable
 from botorch_ext.strategies import Asked
+from botorch_ext.strategies.answers import Importance, Predictions, Recommendation
 from botorch_ext.studies.study import Study
 
 # Slices, points along one, and points along each side of contours.

@@ -1,1 +1,5 @@
-"""Search: the maximisers of acquisition functions over a box, and over models too."""
+"""Search: where a function is largest.
+
+On a box and over models, in the region of a box that elimination leaves, and for the worst
+perturbation in a ball; and plans of points with the largest standard deviation.
+"""

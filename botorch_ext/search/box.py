@@ -8,12 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from botorch_ext import host
-from botorch_ext.distances import distances
-from botorch_ext.domains import Box
+from botorch_ext.domains import Box, host
 from botorch_ext.domains.contexts import with_context
+from botorch_ext.domains.distances import distances
+from botorch_ext.domains.ranks import highest_first
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.ranks import highest_first
 from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.search.mixed import MixedSearch
 from botorch_ext.search.objectives import (

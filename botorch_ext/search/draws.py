@@ -5,10 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from botorch_ext import host
-from botorch_ext.domains import Box
+from botorch_ext.domains import Box, host
+from botorch_ext.domains.ranks import highest_first
 from botorch_ext.models.joint_draws import JointDraw
-from botorch_ext.ranks import highest_first
 from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.search.mixed import MixedSearch
 from botorch_ext.search.objectives import FunctionObjective, on_unit_cube

@@ -9,8 +9,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from botorch_ext.chunks import in_chunks
-from botorch_ext.distances import distances
+from botorch_ext.domains.chunks import in_chunks
+from botorch_ext.domains.distances import distances
 from botorch_ext.models.kernel_gp import KernelGP
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)

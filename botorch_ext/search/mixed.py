@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from botorch_ext.domains import Box
-from botorch_ext.ranks import highest_first
+from botorch_ext.domains.ranks import highest_first
 from botorch_ext.search.ascent import batched_lbfgsb, feasible_ascent
 from botorch_ext.search.objectives import Objective, evaluate, on_unit_cube
 from botorch_ext.search.screening import spread_best

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from botorch_ext import host
-from botorch_ext.chunks import in_chunks
-from botorch_ext.domains import Box
+from botorch_ext.domains import Box, host
+from botorch_ext.domains.chunks import in_chunks
 from botorch_ext.domains.contexts import with_context
+from botorch_ext.domains.ranks import first_highest, highest_first
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.ranks import first_highest, highest_first
 from botorch_ext.search.ascent import batched_lbfgsb
 from botorch_ext.search.box import ConfidenceBound, maximize_bound
 from botorch_ext.search.objectives import lowest_for_others, on_unit_cube

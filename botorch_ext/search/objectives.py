@@ -9,8 +9,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from botorch_ext.chunks import in_chunks
 from botorch_ext.domains import Box
+from botorch_ext.domains.chunks import in_chunks
 
 
 class Objective(Protocol):

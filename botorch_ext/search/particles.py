@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.chunks import in_chunks
+from botorch_ext.domains.chunks import in_chunks
 from botorch_ext.models.kernel_gp import KernelGP
 
 

@@ -8,10 +8,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from botorch_ext import host
-from botorch_ext.distances import distances
-from botorch_ext.domains import Box
-from botorch_ext.ranks import highest_first
+from botorch_ext.domains import Box, host
+from botorch_ext.domains.distances import distances
+from botorch_ext.domains.ranks import highest_first
 
 # The distances of points around the best so far, in sides of the box.
 _DISTANCES = (0.1, 0.2, 0.4)

@@ -19,6 +19,7 @@ from botorch_ext.checks import flag, one_number, short, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, Space, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.domains.outside_points import outside_point
+from botorch_ext.domains.ranks import first_highest, highest_first
 from botorch_ext.exceptions import (
     KernelBoundWarning,
     NoModelError,
@@ -26,15 +27,14 @@ from botorch_ext.exceptions import (
     OutsideDomainError,
     OutsideDomainWarning,
 )
-from botorch_ext.predictions.expected_gain import ExpectedGain, gain_of
-from botorch_ext.predictions.importance import Importance, sobol_indices
-from botorch_ext.predictions.mixture import GPMixture
-from botorch_ext.predictions.predictions import LEVELS, Predictions
-from botorch_ext.predictions.recommendation import Recommendation, recommendation
-from botorch_ext.ranks import first_highest, highest_first
 from botorch_ext.records import decoded
 from botorch_ext.state import Immutable, Log, shallow
 from botorch_ext.strategies.action_sets import Actions, Choices
+from botorch_ext.strategies.answers.expected_gain import ExpectedGain, gain_of
+from botorch_ext.strategies.answers.importance import Importance, sobol_indices
+from botorch_ext.strategies.answers.mixture import GPMixture
+from botorch_ext.strategies.answers.predictions import LEVELS, Predictions
+from botorch_ext.strategies.answers.recommendation import Recommendation, recommendation
 from botorch_ext.strategies.constructor_arguments import Arguments, recorded
 from botorch_ext.strategies.event_checks import (
     abandoned,

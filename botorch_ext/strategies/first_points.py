@@ -7,9 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import short
-from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.domains import Box, Domain, FiniteSet, host
 from botorch_ext.search.trust_region import MANY_DIMENSIONS, region_around
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.action_sets import Choices

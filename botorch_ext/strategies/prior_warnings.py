@@ -9,7 +9,7 @@ import torch
 from gpytorch.kernels import Kernel, MaternKernel, PiecewisePolynomialKernel, RBFKernel, RQKernel
 from torch import Tensor
 
-from botorch_ext import host
+from botorch_ext.domains import host
 from botorch_ext.kernels.structure import leaves
 
 # The kernels whose lengthscales are distances between points, and are checked.

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext import host
+from botorch_ext.domains import host
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Event

@@ -11,8 +11,9 @@ import torch
 from gpytorch import kernels
 from torch import Tensor
 
-from botorch_ext import algorithms, delays, host, rounds, strategies, widths
-from botorch_ext.domains import Box, ContextSpace, FiniteSet
+from botorch_ext import algorithms, delays, strategies, widths
+from botorch_ext.delays import rounds
+from botorch_ext.domains import Box, ContextSpace, FiniteSet, host
 from botorch_ext.exceptions import StudyError
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.hyperparameters.particles import Particles

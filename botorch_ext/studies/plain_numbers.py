@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from botorch_ext import host
+from botorch_ext.domains import host
 from botorch_ext.studies.translations import FLOAT64
 
 # A larger tensor is described by its shape and digest only: in the records of Ax and Optuna, and in

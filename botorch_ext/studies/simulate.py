@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from botorch_ext import host
 from botorch_ext.checks import amount, flag, short, whole_number
 from botorch_ext.delays import as_delay
-from botorch_ext.domains import FiniteSet, require_same_kind
+from botorch_ext.domains import FiniteSet, host, require_same_kind
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.exceptions import WaitingForObservations
 from botorch_ext.problems import ContextualProblem, Problem

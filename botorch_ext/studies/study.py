@@ -13,10 +13,6 @@ from torch import Tensor
 from botorch_ext.checks import flag, one_number
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import NoStudyError, StudyError, TableWarning
-from botorch_ext.predictions.expected_gain import ExpectedGain
-from botorch_ext.predictions.importance import Importance
-from botorch_ext.predictions.predictions import LEVELS, Predictions, checked_levels, mirrored
-from botorch_ext.predictions.recommendation import Recommendation
 from botorch_ext.strategies import (
     Abandoned,
     Asked,
@@ -25,6 +21,10 @@ from botorch_ext.strategies import (
     Trial,
 )
 from botorch_ext.strategies.action_sets import Actions
+from botorch_ext.strategies.answers.expected_gain import ExpectedGain
+from botorch_ext.strategies.answers.importance import Importance
+from botorch_ext.strategies.answers.predictions import LEVELS, Predictions, checked_levels, mirrored
+from botorch_ext.strategies.answers.recommendation import Recommendation
 from botorch_ext.strategies.event_checks import id_of
 from botorch_ext.strategies.named_points import Points
 from botorch_ext.strategies.noted_warnings import level_of_the_caller

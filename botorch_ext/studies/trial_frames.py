@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from botorch_ext.domains import Space
-from botorch_ext.predictions.tables import frame
 from botorch_ext.strategies import Strategy, Trial
+from botorch_ext.strategies.answers.tables import frame
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.plain_events import PlainRecord
 

@@ -13,8 +13,7 @@ from typing import Any
 
 import torch
 
-from botorch_ext import host
-from botorch_ext.domains import Space
+from botorch_ext.domains import Space, host
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.strategies import Abandoned, Asked, Attached, Corrected, Strategy, Told, Trial

@@ -10,8 +10,7 @@ from typing import Any
 
 import torch
 
-from botorch_ext import host
-from botorch_ext.domains import FiniteSet
+from botorch_ext.domains import FiniteSet, host
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.strategies import Abandoned, Asked, Strategy, Told, Trial
 

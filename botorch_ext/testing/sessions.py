@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from botorch_ext import host
+from botorch_ext.domains import host
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.strategies import (
     Abandoned,

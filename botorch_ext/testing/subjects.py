@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from botorch_ext import host
+from botorch_ext.domains import host
 from botorch_ext.strategies import Strategy
 
 # The number of actions of a session, so that each kind of call is in it.

@@ -14,7 +14,7 @@ from torch import Tensor
 from botorch_ext.checks import amount, one_number, whole_number
 from botorch_ext.domains import Box
 from botorch_ext.domains.reading import as_box
-from botorch_ext.kernel_functions.smoothness import holder_constants
+from botorch_ext.kernels.smoothness import holder_constants
 from botorch_ext.widths.base import (
     ConfidenceModel,
     Width,
@@ -179,7 +179,7 @@ class FixedDesignNet(Width):
         num_rounds: R, the number of rounds in the whole horizon.
         sides: The sides of the box, each in lengthscales of its column.
         constant: C_k, the least number with sqrt(2 (k(0) - k(r))) <= C_k r^xi, where r is in
-            lengthscales; see `botorch_ext.kernel_functions.smoothness.holder_constants`.
+            lengthscales; see `botorch_ext.kernels.smoothness.holder_constants`.
         exponent: xi, in (0, 1].
 
     Raises:

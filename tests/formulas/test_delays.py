@@ -24,7 +24,7 @@ from botorch_ext.delays import (
     as_delay,
 )
 from botorch_ext.delays.allowances import kaplan_meier
-from botorch_ext.rounds import DelayAware, Doubling, SquareRoot
+from botorch_ext.delays.rounds import DelayAware, Doubling, SquareRoot
 
 NUM = 20_000
 NOTHING = SeenDelays()

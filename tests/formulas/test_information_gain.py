@@ -15,12 +15,12 @@ from torch.testing import assert_close
 
 from botorch_ext import Box, FiniteSet, KernelGP
 from botorch_ext.analysis import information_gain_bound
-from botorch_ext.estimates import (
+from botorch_ext.analysis.estimates import (
     noise_std_from_repeats,
     noise_variance_by_likelihood,
     rkhs_norm_lower_estimate,
 )
-from botorch_ext.information_gain import (
+from botorch_ext.analysis.information_gain import (
     GREEDY_SHARE,
     additive_kernel_bound,
     greedy_information_gain,

@@ -25,7 +25,7 @@ from botorch_ext.analysis import (
     upper_complexity,
     upper_exponent,
 )
-from botorch_ext.kernel_functions.rkhs_norms import bump_norm
+from botorch_ext.kernels.rkhs_norms import bump_norm
 from tests.helpers import matern, rbf
 from tests.oracles.complexity import Instance
 

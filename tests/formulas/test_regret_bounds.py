@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from botorch_ext import CandidateModels, FiniteSet, algorithms, analysis, delays, simulate
-from botorch_ext.information_gain import max_information_gain
+from botorch_ext.analysis.information_gain import max_information_gain
 from botorch_ext.problems import Perturbed, RKHSFunction, adversarial
 from tests.formulas.letters import Numbers, drawn_numbers
 from tests.helpers import rbf

@@ -8,10 +8,10 @@ from gpytorch.kernels import AdditiveKernel as Sum
 from gpytorch.kernels import IndexKernel, ProductKernel
 from torch.testing import assert_close
 
-from botorch_ext.kernel_functions import CombinedKernel, StationaryKernel, freeze
-from botorch_ext.kernel_functions.smoothed_matern import SmoothedMatern
-from botorch_ext.kernel_functions.stationary import weighted_squares
 from botorch_ext.kernels import ActionContextKernel, AdditiveKernel, TaskKernel
+from botorch_ext.kernels.frozen import CombinedKernel, StationaryKernel, freeze
+from botorch_ext.kernels.frozen.smoothed_matern import SmoothedMatern
+from botorch_ext.kernels.frozen.stationary import weighted_squares
 from tests.helpers import devices, drawn, pairwise, tolerance
 from tests.kernel_functions.kernels import (
     ARD,
@@ -201,7 +201,7 @@ def test_distances_of_many_points_in_many_columns_are_those_of_few(monkeypatch):
     X1, rate = drawn(60, 8), drawn(3, 1, 8, seed=1, low=1.0, high=2.0)
     X2 = torch.cat([X1[:20] + 1e-7, drawn(30, 8, seed=2)])
     expected = weighted_squares(X1, X2, rate, -1)
-    monkeypatch.setattr("botorch_ext.kernel_functions.stationary._MOST_DIFFERENCES", 100)
+    monkeypatch.setattr("botorch_ext.kernels.frozen.stationary._MOST_DIFFERENCES", 100)
     squares = weighted_squares(X1, X2, rate, -1)
     assert squares.max() <= 0
     assert_close(squares, expected, rtol=1e-13, atol=1e-13)

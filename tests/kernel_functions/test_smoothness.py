@@ -14,13 +14,9 @@ from gpytorch.kernels import (
     ScaleKernel,
 )
 
-from botorch_ext.kernel_functions.rkhs_norms import (
-    bump_norm,
-    growth_norm,
-    radial_kernel,
-)
-from botorch_ext.kernel_functions.smoothness import holder_constants
 from botorch_ext.kernels import ActionContextKernel
+from botorch_ext.kernels.rkhs_norms import bump_norm, growth_norm, radial_kernel
+from botorch_ext.kernels.smoothness import holder_constants
 from tests.helpers import matern, rbf
 from tests.kernel_functions.kernels import scaled
 

@@ -5,8 +5,8 @@ import torch
 from gpytorch.kernels import MaternKernel, RBFKernel
 from torch.testing import assert_close
 
-from botorch_ext.kernel_functions import freeze
 from botorch_ext.kernels import ActionContextKernel, AdditiveKernel, TaskKernel
+from botorch_ext.kernels.frozen import freeze
 from tests.helpers import drawn, tolerance
 from tests.kernels.joint import (
     COVARIANCE,

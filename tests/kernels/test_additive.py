@@ -8,9 +8,9 @@ import torch
 from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel
 from torch.testing import assert_close
 
-from botorch_ext.kernel_functions import freeze
 from botorch_ext.kernels import AdditiveKernel, NuggetKernel
 from botorch_ext.kernels.batching import same_form, selected_kernel, stacked_kernel
+from botorch_ext.kernels.frozen import freeze
 from tests.helpers import pairwise, rbf, tolerance
 from tests.kernel_functions.kernels import BASES, BATCHED, DECOMPOSITIONS, batch_of, points, scaled
 

@@ -6,8 +6,8 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext.plotting import plot_importance, plot_regret, plot_slices
-from botorch_ext.predictions import Importance
 from botorch_ext.problems import RKHSFunction
+from botorch_ext.strategies.answers import Importance
 from tests.helpers import rbf
 from tests.plotting.reading import bands, lines, near, words
 

@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 import botorch_ext as bx
-from botorch_ext.predictions.importance import Importance, sobol_indices
+from botorch_ext.strategies.answers.importance import Importance, sobol_indices
 from tests.helpers import rbf
 
 # Of 4,096 scrambled Sobol points.

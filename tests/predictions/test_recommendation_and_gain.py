@@ -8,10 +8,10 @@ from torch.testing import assert_close
 
 import botorch_ext as bx
 from botorch_ext.exceptions import NoModelError, NoObservationsError
-from botorch_ext.predictions.expected_gain import gain_of
-from botorch_ext.predictions.mixture import GPMixture
-from botorch_ext.predictions.recommendation import recommendation
 from botorch_ext.strategies import RandomSearch
+from botorch_ext.strategies.answers.expected_gain import gain_of
+from botorch_ext.strategies.answers.mixture import GPMixture
+from botorch_ext.strategies.answers.recommendation import recommendation
 from botorch_ext.testing.sessions import question
 from botorch_ext.testing.states import state
 from tests.helpers import rbf
@@ -92,7 +92,7 @@ def test_of_many_points_the_most_promising_are_compared(monkeypatch):
     X = BOX.sample(30, seed=1)
     mixture, row = _gp(X, height(X) / 10), X[height(X).argmax()]
     whole = recommendation(mixture, row, X, BOX, seed=0)
-    monkeypatch.setattr("botorch_ext.predictions.recommendation._MOST_COMPARED", 12)
+    monkeypatch.setattr("botorch_ext.strategies.answers.recommendation._MOST_COMPARED", 12)
     some = recommendation(mixture, row, X, BOX, seed=0)
     assert some.is_evaluated and abs(some.probability - whole.probability) < 0.03
 

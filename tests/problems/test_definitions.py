@@ -12,8 +12,8 @@ from torch.testing import assert_close
 
 from botorch_ext import KernelGP, problems
 from botorch_ext.domains import Box, FiniteSet
-from botorch_ext.kernel_functions.rkhs_norms import growth_norm
 from botorch_ext.kernels import AdditiveKernel
+from botorch_ext.kernels.rkhs_norms import growth_norm
 from botorch_ext.problems import (
     CorrelatedMode,
     GrowthFunction,

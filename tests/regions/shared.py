@@ -3,8 +3,8 @@
 import torch
 
 from botorch_ext import Box, KernelGP
-from botorch_ext.regions.constraints import Constraint
-from botorch_ext.regions.region import Region
+from botorch_ext.search.region import Region
+from botorch_ext.search.region_constraints import Constraint
 from tests.helpers import rbf
 
 BOX = Box([[2.0, -3.0], [5.0, -1.0]])

@@ -10,8 +10,8 @@ import torch
 from scipy.stats import chisquare
 
 from benchmarks.common.pretend_cuda import PretendCUDA, budget
-from botorch_ext.regions import level_sets
-from botorch_ext.regions.level_sets import NUM_GROUPS, hit_and_run, sample_level_set
+from botorch_ext.search import level_sets
+from botorch_ext.search.level_sets import NUM_GROUPS, hit_and_run, sample_level_set
 from tests.regions.shared import distance
 
 SMALL, LARGE = torch.tensor([[0.2, 0.3], [0.75, 0.6]], dtype=torch.float64)

@@ -12,8 +12,8 @@ from torch.testing import assert_close
 from benchmarks.common.pretend_cuda import PretendCUDA, following_memory
 from botorch_ext import Box, FiniteSet, KernelGP, Region, plan
 from botorch_ext.exceptions import JitterWarning
-from botorch_ext.regions import planning
-from botorch_ext.regions.constraints import Constraint
+from botorch_ext.search import planning
+from botorch_ext.search.region_constraints import Constraint
 from tests.helpers import drawn, matern, pairwise, rbf, tolerance
 from tests.oracles.posterior import dense_information_gain, dense_posterior
 

@@ -10,11 +10,11 @@ from benchmarks.common.pretend_cuda import PretendCUDA, no_stops
 from botorch_ext import Box, KernelGP
 from botorch_ext.algorithms import bpe_delay
 from botorch_ext.exceptions import JitterWarning
-from botorch_ext.regions.constraints import Constraint
-from botorch_ext.regions.population import towards
-from botorch_ext.regions.region import Region
 from botorch_ext.search.box import ConfidenceBound
 from botorch_ext.search.objectives import FunctionObjective
+from botorch_ext.search.population import towards
+from botorch_ext.search.region import Region
+from botorch_ext.search.region_constraints import Constraint
 from tests.helpers import tolerance
 from tests.oracles.posterior import dense_posterior
 from tests.regions.shared import (

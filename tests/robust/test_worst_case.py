@@ -7,15 +7,15 @@ from torch.nn.functional import max_pool3d
 from torch.testing import assert_close
 
 from botorch_ext import Box, CandidateModels, FiniteSet
-from botorch_ext.robust.box_balls import BoxBalls
-from botorch_ext.robust.descent import CutBall, descend
-from botorch_ext.robust.newton import polish
-from botorch_ext.robust.own_bounds import OwnBounds
-from botorch_ext.robust.perturbations import Perturbations
-from botorch_ext.robust.ridges import along_ridges
-from botorch_ext.robust.worst_case import WorstCase, lowest_bound, maximize_worst_case
+from botorch_ext.search.ball_descent import CutBall, descend
+from botorch_ext.search.ball_newton import polish
+from botorch_ext.search.box_balls import BoxBalls
 from botorch_ext.search.models import UpperBounds
 from botorch_ext.search.objectives import FunctionObjective
+from botorch_ext.search.own_bounds import OwnBounds
+from botorch_ext.search.perturbations import Perturbations
+from botorch_ext.search.ridges import along_ridges
+from botorch_ext.search.worst_case import WorstCase, lowest_bound, maximize_worst_case
 from tests.helpers import fine_ball, matern, rbf, tolerance
 
 

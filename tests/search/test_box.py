@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from benchmarks.common.pretend_cuda import PretendCUDA, following_memory
-from botorch_ext import Box, CandidateModels, chunks
+from botorch_ext import Box, CandidateModels
 from botorch_ext.algorithms import integrated_ei
+from botorch_ext.domains import chunks
 from botorch_ext.search.box import ConfidenceBound, maximize_bound, maximize_on_box
 from botorch_ext.search.models import (
     AverageBound,

@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from botorch_ext import Box, KernelGP
 from botorch_ext.hyperparameters.inputs import Inputs
-from botorch_ext.kernel_functions.smoothed_matern import SmoothedMatern
+from botorch_ext.kernels.frozen.smoothed_matern import SmoothedMatern
 from botorch_ext.search import draws
 from botorch_ext.search.draws import best_in_box, best_of_points
 from botorch_ext.search.improvement import ImprovementOnSet, IntegratedImprovement, log_improvement

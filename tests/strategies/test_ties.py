@@ -11,7 +11,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext import Box, CandidateModels, FiniteSet, algorithms
-from botorch_ext.ranks import among_highest, first_highest, reach
+from botorch_ext.domains.ranks import among_highest, first_highest, reach
 from botorch_ext.strategies import Strategy
 from tests.helpers import rbf
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 import botorch_ext as bx
 from botorch_ext import analysis, widths
-from botorch_ext.rounds import Doubling
+from botorch_ext.delays.rounds import Doubling
 from tests.helpers import drawn, rbf
 from tests.wrong_calls.scene import ROWS, Scene
 

@@ -10,7 +10,6 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import (
     Box,
@@ -18,6 +17,7 @@ from botorch_ext.domains import (
     FiniteSet,
     as_points,
     checked_like,
+    host,
     require_same_kind,
 )
 from botorch_ext.domains.contexts import with_context

@@ -10,10 +10,9 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import one_number
-from botorch_ext.domains import Box
-from botorch_ext.kernel_functions.rkhs_norms import growth_norm, radial_kernel
+from botorch_ext.domains import Box, host
+from botorch_ext.kernels.rkhs_norms import growth_norm, radial_kernel
 from botorch_ext.problems.base import KnownFunction, pointwise
 
 

@@ -10,8 +10,7 @@ import torch
 from gpytorch.means import Mean
 from torch import Tensor
 
-from botorch_ext import host
-from botorch_ext.domains import FiniteSet
+from botorch_ext.domains import FiniteSet, host
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.problems.base import KnownFunction
 from botorch_ext.problems.functions.unknown_hyperparameters import common_arguments, rbf_kernel

@@ -8,9 +8,8 @@ import torch
 from gpytorch.kernels import Kernel, LinearKernel
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import whole_number
-from botorch_ext.domains import FiniteSet
+from botorch_ext.domains import FiniteSet, host
 from botorch_ext.problems.functions.perturbed import Perturbed, tabulated
 from botorch_ext.problems.functions.rkhs import RKHSFunction
 

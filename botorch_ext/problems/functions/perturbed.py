@@ -10,9 +10,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import short
-from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.domains import Box, Domain, FiniteSet, host
 from botorch_ext.domains.points import PointsLike, as_points
 from botorch_ext.problems.base import Problem, best_of, global_maximum, pointwise
 

@@ -8,12 +8,11 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import amount, whole_number
-from botorch_ext.domains import Domain, as_points
+from botorch_ext.domains import Domain, as_points, host
 from botorch_ext.domains.points import PointsLike, checked_tensor
 from botorch_ext.domains.reading import as_domain
-from botorch_ext.kernel_functions import KernelFunction, freeze, require_unbatched
+from botorch_ext.kernels.frozen import KernelFunction, freeze, require_unbatched
 from botorch_ext.problems.base import KnownFunction
 
 

@@ -10,13 +10,12 @@ import torch
 from gpytorch.kernels import RBFKernel
 from torch import Tensor
 
-from botorch_ext import host
-from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.domains import Box, Domain, FiniteSet, host
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.problems.base import KnownFunction, global_maximum
 from botorch_ext.problems.functions.unknown_hyperparameters import common_arguments
-from botorch_ext.robust.box_balls import Norm
-from botorch_ext.robust.perturbations import Perturbations
+from botorch_ext.search.box_balls import Norm
+from botorch_ext.search.perturbations import Perturbations
 
 
 class TwoPeaks(KnownFunction):

@@ -14,8 +14,7 @@ import torch
 from gpytorch.kernels import Kernel, PeriodicKernel, RBFKernel
 from torch import Tensor
 
-from botorch_ext import host
-from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.domains import Box, Domain, FiniteSet, host
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.problems.base import KnownFunction, Problem
 from botorch_ext.problems.functions.rkhs import RKHSFunction

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from botorch_ext import host
-from botorch_ext.domains import FiniteSet
+from botorch_ext.domains import FiniteSet, host
 from botorch_ext.problems.functions.perturbed import Perturbation, tabulated
 
 

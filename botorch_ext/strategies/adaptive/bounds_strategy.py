@@ -13,6 +13,7 @@ from torch import Tensor
 from botorch_ext.checks import short
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
+from botorch_ext.domains.ranks import first_highest
 from botorch_ext.exceptions import (
     AllModelsRejectedWarning,
     EnlargementWarning,
@@ -24,8 +25,6 @@ from botorch_ext.hyperparameters.fitted import Fitted, Hyperparameters
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.predictions.mixture import GPMixture, in_same_units
-from botorch_ext.ranks import first_highest
 from botorch_ext.records import plain
 from botorch_ext.state import Log, parts_of
 from botorch_ext.strategies.action_sets import Choices
@@ -35,6 +34,7 @@ from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy, Pend
 from botorch_ext.strategies.adaptive.predictions import Interval, Play, Played, ToldOnly
 from botorch_ext.strategies.adaptive.refits import Refits, on_domain
 from botorch_ext.strategies.adaptive.searches import Highest, Search, Turn
+from botorch_ext.strategies.answers.mixture import GPMixture, in_same_units
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.strategies.initial_checks import probes_of

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext import host
-from botorch_ext.domains import Box
+from botorch_ext.domains import Box, host
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.particles import Cloud, telling

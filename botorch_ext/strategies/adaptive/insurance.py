@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from botorch_ext.ranks import first_highest
+from botorch_ext.domains.ranks import first_highest
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.adaptive.ledger import Choice, Ledger, Suspect, Terms
 

@@ -14,9 +14,9 @@ from botorch_ext.checks import one_number
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.domains.points import checked_rows
+from botorch_ext.domains.ranks import first_highest
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.ranks import first_highest
 from botorch_ext.records import decoded, plain
 from botorch_ext.search.models import best_in_box, proposals
 from botorch_ext.strategies.action_sets import Choices

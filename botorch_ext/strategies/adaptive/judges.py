@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number
+from botorch_ext.domains.ranks import first_highest
 from botorch_ext.models.kernel_variants import shrunk_lengthscale
-from botorch_ext.ranks import first_highest
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.bounds import Models
 from botorch_ext.strategies.events import Trial

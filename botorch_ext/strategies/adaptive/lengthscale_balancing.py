@@ -9,9 +9,8 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from botorch_ext import host
 from botorch_ext.checks import amount
-from botorch_ext.domains import Domain
+from botorch_ext.domains import Domain, host
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy

@@ -11,18 +11,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext import host
-from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.domains import Box, Domain, FiniteSet, host
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
 from botorch_ext.domains.points import checked_like
+from botorch_ext.domains.ranks import first_highest, highest_first
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.hyperparameters.density import Density, split
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.hyperparameters.particles import Cloud, Particles, telling
-from botorch_ext.predictions.mixture import GPMixture
-from botorch_ext.ranks import first_highest, highest_first
 from botorch_ext.records import Finite, NonNegative
 from botorch_ext.search.box import maximize_on_box
 from botorch_ext.search.objectives import evaluate
@@ -30,6 +28,7 @@ from botorch_ext.search.particles import AverageMean
 from botorch_ext.search.screening import near_points
 from botorch_ext.search.trust_region import MANY_DIMENSIONS
 from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Event, Trial
 

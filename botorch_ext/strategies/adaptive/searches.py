@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains import Domain
+from botorch_ext.domains.ranks import rounding_of
 from botorch_ext.domains.shards import Shard
 from botorch_ext.models.finite_models import FiniteCandidates
-from botorch_ext.ranks import rounding_of
-from botorch_ext.robust.box_balls import BoxBalls
-from botorch_ext.robust.own_bounds import OwnBounds
-from botorch_ext.robust.perturbations import FiniteBalls
-from botorch_ext.robust.worst_case import lowest_bound, maximize_worst_case
+from botorch_ext.search.box_balls import BoxBalls
 from botorch_ext.search.models import best_in_box, best_pair
 from botorch_ext.search.objectives import lowest_for_others
+from botorch_ext.search.own_bounds import OwnBounds
+from botorch_ext.search.perturbations import FiniteBalls
+from botorch_ext.search.worst_case import lowest_bound, maximize_worst_case
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds

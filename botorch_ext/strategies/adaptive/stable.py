@@ -12,12 +12,12 @@ from torch import Tensor
 
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike
+from botorch_ext.domains.ranks import first_highest
 from botorch_ext.exceptions import NoObservationsError
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.ranks import first_highest
-from botorch_ext.robust.box_balls import Norm
-from botorch_ext.robust.perturbations import Perturbations
+from botorch_ext.search.box_balls import Norm
+from botorch_ext.search.perturbations import Perturbations
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
 from botorch_ext.strategies.adaptive.elimination import PredictionTests, tested_width
 from botorch_ext.strategies.adaptive.prediction_tests import RunningTest

@@ -10,8 +10,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from botorch_ext.domains.ranks import first_highest
 from botorch_ext.models.finite_models import FiniteCandidates
-from botorch_ext.ranks import first_highest
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.bounds import Models
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows

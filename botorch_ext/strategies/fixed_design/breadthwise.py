@@ -14,17 +14,13 @@ from botorch_ext.checks import whole_number
 from botorch_ext.domains import Box
 from botorch_ext.domains.cells import CellTree
 from botorch_ext.exceptions import CellLimitWarning, HorizonWarning
-from botorch_ext.kernel_functions.smoothness import (
-    HolderConstants,
-    given_constants,
-    holder_constants,
-)
+from botorch_ext.kernels.smoothness import HolderConstants, given_constants, holder_constants
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import RepeatedDesign
-from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.records import NonNegative, plain
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Abandoned, Asked, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.horizon import (

@@ -16,13 +16,13 @@ from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.records import plain
-from botorch_ext.regions.region import Region
+from botorch_ext.search.region import Region
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
 from botorch_ext.strategies.adaptive.predictions import ToldOnly
+from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.certifying_strategy import USEFUL, CertifyingStrategy
 from botorch_ext.strategies.fixed_design.horizon import require_prior

@@ -9,14 +9,14 @@ from torch import Tensor
 
 from botorch_ext.checks import flag
 from botorch_ext.delays import SeenDelays
+from botorch_ext.delays.rounds import Rounds
 from botorch_ext.domains import Domain
 from botorch_ext.exceptions import HorizonWarning
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.records import plain
-from botorch_ext.rounds import Rounds
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.horizon import ObservedMeans, require_prior, waiting
 from botorch_ext.strategies.fixed_design.progress import Progress

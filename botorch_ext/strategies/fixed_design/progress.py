@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.rounds import SquareRoot
+from botorch_ext.delays.rounds import SquareRoot
 from botorch_ext.strategies.fixed_design.round_records import Choice
 
 

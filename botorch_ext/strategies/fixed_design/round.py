@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from botorch_ext.regions.region import Region
+from botorch_ext.search.region import Region
 from botorch_ext.strategies.events import History
 from botorch_ext.strategies.fixed_design.round_records import Choice
 

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from botorch_ext.checks import flag, whole_number
 from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains.ranks import reach
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.ranks import reach
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions
 from botorch_ext.strategies.adaptive.insured import InsuredStrategy

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains import Box, Domain, FiniteSet
+from botorch_ext.domains.ranks import first_highest, reach
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.ranks import first_highest, reach
-from botorch_ext.regions.planning import POPULATION_SIZE, plan, plan_in_region
-from botorch_ext.regions.population import Population
-from botorch_ext.regions.region import Region
 from botorch_ext.search.box import ConfidenceBound, affordable_points, maximize_bound
+from botorch_ext.search.planning import POPULATION_SIZE, plan, plan_in_region
+from botorch_ext.search.population import Population
+from botorch_ext.search.region import Region
 from botorch_ext.search.screening import near_points
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.fixed_design.round_records import Choice

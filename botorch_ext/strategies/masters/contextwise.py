@@ -11,9 +11,9 @@ from torch import Tensor
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
-from botorch_ext.predictions.mixture import GPMixture
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.masters.master import MasterStrategy
 

@@ -8,8 +8,8 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext import algorithms, strategies
-from botorch_ext.information_gain import greedy_information_gain
-from botorch_ext.regions import Region
+from botorch_ext.analysis.information_gain import greedy_information_gain
+from botorch_ext.search.region import Region
 from tests.helpers import rbf
 
 NUMBERS = {"rkhs_bound": 1.0, "noise_std": 0.1, "noise_variance": 0.01}

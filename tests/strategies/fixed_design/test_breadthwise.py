@@ -20,7 +20,7 @@ from gpytorch.kernels import Kernel
 from botorch_ext import algorithms
 from botorch_ext.domains import Box
 from botorch_ext.exceptions import CellLimitWarning, HorizonWarning, KernelBoundWarning
-from botorch_ext.kernel_functions.smoothness import HolderConstants
+from botorch_ext.kernels.smoothness import HolderConstants
 from botorch_ext.problems import RKHSFunction
 from botorch_ext.strategies import Abandoned, Asked, BreadthwiseExploration, Told
 from tests.helpers import matern, rbf

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from botorch_ext import Box, FiniteSet, RegretBalancing, algorithms
-from botorch_ext.information_gain import max_information_gain
+from botorch_ext.analysis.information_gain import max_information_gain
 from botorch_ext.strategies import RandomSearch, Told
 from botorch_ext.testing.sessions import question
 from tests.helpers import rbf

@@ -1,0 +1,45 @@
+"""TaskKernel: frozen kernels on finitely many tasks."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from botorch_ext.kernels.frozen.base import KernelFunction, Pullback, columns, flat
+from botorch_ext.kernels.tasks import task_values
+
+
+class TaskKernel(KernelFunction):
+    """The frozen kernel covariance[i, j] of task numbers i and j in one column of the inputs.
+
+    Its gradient is zero, since nothing lies between two tasks. A number that is not a task is an
+    error on the CPU. On other devices its values are NaN, since a check would synchronise the
+    device at every evaluation.
+
+    Args:
+        covariance: The covariance between the tasks, ``*batch x T x T``.
+        active_dims: The column that the kernel sees; None if there are no other columns.
+    """
+
+    covariance: Tensor
+    active_dims: Tensor | None
+    has_closed_form_gradient = True
+
+    def __init__(self, covariance: Tensor, active_dims: Tensor | None) -> None:
+        super().__init__()
+        self.register_buffer("covariance", covariance)
+        self.register_buffer("active_dims", active_dims)
+        self.batch_shape = covariance.shape[:-2]
+
+    def forward(self, X1: Tensor, X2: Tensor) -> Tensor:
+        X1, X2 = columns(X1, self.active_dims), columns(X2, self.active_dims)
+        return task_values(self.covariance, X1, X2, check=X1.is_cpu)
+
+    def diagonal(self, X: Tensor) -> Tensor:
+        X = columns(X, self.active_dims)
+        return task_values(self.covariance, X, X, diag=True, check=X.is_cpu)
+
+    @torch.no_grad()
+    def value_and_pullback(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
+        K = self.forward(X1, X2)
+        return K, flat(K, X2)
