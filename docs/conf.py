@@ -32,7 +32,7 @@ for source, kinds in (("notebooks", ("*.ipynb",)), ("benchmarks/results", ("*.md
 
 # Nothing is there for its link to lead to.
 changes = (_DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8")
-changes = changes.replace("[CONTRIBUTING](CONTRIBUTING.md#what-stays)", "CONTRIBUTING")
+changes = changes.replace("[CONTRIBUTING](CONTRIBUTING.md#what-stays-compatible)", "CONTRIBUTING")
 changes = changes.replace("](docs/", "](../")
 (_DOCS / "history").mkdir(exist_ok=True)
 (_DOCS / "history" / "changelog.md").write_text(changes, encoding="utf-8")

@@ -159,7 +159,7 @@ class Entry:
 
     @property
     def is_random(self) -> bool:
-        return self.method.startswith(("random", "thompson_sampling"))
+        return self.method.partition(",")[0] in ("random", "thompson_sampling")
 
     @property
     def draws_particles(self) -> bool:

@@ -15,6 +15,7 @@ import pytest
 from botorch_ext import Box, CandidateModels, Fitted, Particles, algorithms
 from botorch_ext.records import Finite, NonNegative, decoded, plain
 from botorch_ext.strategies import Asked, Trial
+from botorch_ext.widths import Width
 from tests.helpers import matern, rbf
 from tests.laws.scenarios import quietly
 from tests.strategies.fixed_design import sessions
@@ -196,3 +197,22 @@ def test_a_record_that_cannot_be_is_refused(name, named, path, value):
         strategy.replay([Asked(wrong)])
     assert strategy.report() == before
     strategy.replay([Asked(trial)])
+
+
+@dataclass(frozen=True)
+class Impossible(Width):
+    value: float
+
+    def __call__(self, t, model):
+        return self.value if t > 2 else 1.0
+
+
+@pytest.mark.parametrize("value", [-1.0, NAN, INF])
+@pytest.mark.parametrize("domain", [finite(), LINE])
+def test_what_no_record_may_hold_is_not_asked(domain, value):
+    strategy = algorithms.gp_ucb(domain, rbf(0.9), noise_variance=0.01, width=Impossible(value))
+    strategy.ask(2)
+    before = strategy.report()["num_asked"]
+    with pytest.raises(ValueError, match=r"width must .* from Impossible"):
+        strategy.ask()
+    assert strategy.report()["num_asked"] == before == 2

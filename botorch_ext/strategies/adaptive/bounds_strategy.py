@@ -516,6 +516,13 @@ class BoundsStrategy(Strategy):
                 mean, std, _ = models.moments_without(position, [], at)
             own = [mean, std, bounds.widths[position], bounds.offsets[position]]
             numbers = torch.stack(own).tolist()
+        *_, width, offset = numbers
+        if not (0 <= width < math.inf and 0 <= offset < math.inf):
+            own = self.width if isinstance(self.width, Width) else self.width[self.alive[position]]
+            raise ValueError(
+                f"width must give non-negative and finite numbers, got {width} and the offset "
+                f"{offset} from {type(own).__name__}"
+            )
         now = self._in_units(Interval(*numbers))
         told = {}
         if self.judge.needs_predictions:
