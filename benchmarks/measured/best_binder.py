@@ -11,7 +11,7 @@ from benchmarks.measured.binding_affinities import BindingAffinities
 from benchmarks.measured.peptides import peptide_features
 from benchmarks.measured.scaling import Scaling
 from botorch_ext.checks import whole_number
-from botorch_ext.domains import FiniteSet, as_points, host
+from botorch_ext.domains import FiniteSet, as_points
 from botorch_ext.problems.functions.contextual import ContextualFunction
 
 
@@ -41,7 +41,7 @@ class BestBinder(ContextualFunction):
         self.scaling: Scaling = scaling or Scaling()
         place = {peptide: row for row, peptide in enumerate(self.peptides)}
         self._rows = [[place[peptide] for peptide in own] for own in affinities.peptides]
-        self._table = host.full((len(place), len(self._rows)), torch.nan, dtype=torch.float64)
+        self._table = torch.full((len(place), len(self._rows)), torch.nan, dtype=torch.float64)
         for molecule, (rows, rewards) in enumerate(
             zip(self._rows, affinities.rewards, strict=True)
         ):

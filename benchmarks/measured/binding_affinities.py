@@ -19,7 +19,6 @@ from benchmarks.measured.peptides import (
     shared_residues,
 )
 from botorch_ext.checks import whole_number
-from botorch_ext.domains import host
 
 # The largest IC50 of a binder, in nM (Krause and Ong 2011, section 6.1).
 _THRESHOLD = 500.0
@@ -126,7 +125,7 @@ def load_binding_affinities(
 
 
 def _means(groups: Iterable[list[float]]) -> Tensor:
-    return host.tensor([math.fsum(each) / len(each) for each in groups], dtype=torch.float64)
+    return torch.tensor([math.fsum(each) / len(each) for each in groups], dtype=torch.float64)
 
 
 def _rows(path: Path, formats: tuple[tuple[str, ...], ...]) -> Iterator[tuple[int, dict]]:
@@ -230,7 +229,7 @@ def synthetic_binding_affinities(
         for _ in pockets
     ]
     K = shared_residues(pockets)
-    factor = torch.linalg.cholesky(K + 1e-6 * host.eye(len(K)).to(K)).numpy()
+    factor = torch.linalg.cholesky(K + 1e-6 * torch.eye(len(K)).to(K)).numpy()
     weights = torch.from_numpy(factor @ rng.standard_normal((len(K), 20 * _LENGTH)))
     rewards = []
     for own, weight in zip(peptides, weights, strict=True):

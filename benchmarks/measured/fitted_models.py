@@ -25,7 +25,6 @@ from benchmarks.measured.peptides import peptide_features
 from benchmarks.measured.scaling import Scaling
 from benchmarks.measured.temperatures import Temperatures
 from botorch_ext.checks import one_number, whole_number
-from botorch_ext.domains import host
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
 
 # The variance of the rounding error of temperatures, which are given to a tenth of a degree.
@@ -177,7 +176,7 @@ def fit_binding_affinities(
     Y = torch.cat(list(affinities.rewards))[rows]
     kernel: Kernel = RBFKernel()
     if by_molecule:
-        molecules = torch.repeat_interleave(host.tensor(sizes))[rows].to(X)
+        molecules = torch.repeat_interleave(torch.tensor(sizes))[rows].to(X)
         if molecule_kernel is None:
             molecule_kernel = TaskKernel(affinities.similarity)
         kernel = ActionContextKernel(kernel, molecule_kernel, X.shape[1])

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from benchmarks.measured.scaling import Scaling
 from benchmarks.measured.temperatures import STEPS_PER_DAY, Temperatures
-from botorch_ext.domains import FiniteSet, host
+from botorch_ext.domains import FiniteSet
 from botorch_ext.problems.functions.contextual import ContextualFunction
 
 
@@ -46,11 +46,11 @@ class HottestSensor(ContextualFunction):
     """
 
     def __init__(self, temperatures: Temperatures, scaling: Scaling | None = None) -> None:
-        rows = host.arange(temperatures.num_sensors, dtype=torch.float64)
+        rows = torch.arange(temperatures.num_sensors, dtype=torch.float64)
         super().__init__(FiniteSet(rows.unsqueeze(-1)), context_dim=3)
         self.temperatures: Temperatures = temperatures
         self.scaling: Scaling = scaling or Scaling()
-        steps = host.arange(temperatures.num_steps, dtype=torch.float64)
+        steps = torch.arange(temperatures.num_steps, dtype=torch.float64)
         self.contexts: Tensor = clock(temperatures.first_day + steps / STEPS_PER_DAY)
         self._table = self.scaling(temperatures.values.to(torch.float64))
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from botorch_ext.domains import host
-
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 
 # Henikoff and Henikoff 1992, Amino acid substitution matrices from protein blocks, in half bits:
@@ -79,8 +77,8 @@ def peptide_features(peptides: Sequence[str]) -> Tensor:
         ValueError: If there are no peptides, a letter is not an amino acid, or lengths differ.
     """
     _require_one_length(peptides, "peptides")
-    codes = host.tensor([[AMINO_ACIDS.index(a) for a in require_peptide(p)] for p in peptides])
-    rows = host.tensor(BLOSUM62, dtype=torch.float64)
+    codes = torch.tensor([[AMINO_ACIDS.index(a) for a in require_peptide(p)] for p in peptides])
+    rows = torch.tensor(BLOSUM62, dtype=torch.float64)
     number = len(AMINO_ACIDS)
     mean_square = float(torch.cdist(rows, rows).square().sum()) / (number * (number - 1))
     return rows[codes].flatten(1) / math.sqrt(mean_square * codes.shape[1])
@@ -102,7 +100,7 @@ def shared_residues(sequences: Sequence[str]) -> Tensor:
         ValueError: If there are no sequences, or lengths differ.
     """
     _require_one_length(sequences, "sequences")
-    codes = host.tensor([[ord(letter) for letter in sequence] for sequence in sequences])
+    codes = torch.tensor([[ord(letter) for letter in sequence] for sequence in sequences])
     return (codes.unsqueeze(0) == codes.unsqueeze(1)).double().mean(dim=-1)
 
 

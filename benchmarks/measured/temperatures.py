@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number, whole_number
-from botorch_ext.domains import host
 
 STEPS_PER_DAY = 48
 # The first Monday of the Intel lab's log, and the number of days to take.
@@ -173,7 +172,7 @@ def _of_table(lines: Iterable[str], name: str, num_days: int | None) -> Temperat
             f"{name} must have the same number of columns in each row, got {counts[0]} to "
             f"{counts[-1]}"
         )
-    data = Temperatures(host.tensor(rows, dtype=torch.float64), tuple(range(len(rows))))
+    data = Temperatures(torch.tensor(rows, dtype=torch.float64), tuple(range(len(rows))))
     if num_days is None:
         return data
     if num_days > data.num_days:
