@@ -13,7 +13,6 @@ from torch import Tensor
 from botorch_ext.algorithms.argument_checks import algorithm, taken
 from botorch_ext.algorithms.optimistic import ec_gp_ucb
 from botorch_ext.algorithms.signatures import GivenModel
-from botorch_ext.analysis.information_gain import max_information_gain as greedy_maximum
 from botorch_ext.checks import one_number, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, host
 from botorch_ext.domains.contexts import ContextSpace, as_context_space
@@ -173,6 +172,9 @@ def _upper_gain(
     horizon: int,
     noise_variance: float,
 ) -> float:
+    # The room of analysis is loaded when it is needed: few methods do.
+    from botorch_ext.analysis.information_gain import max_information_gain
+
     noise_variance = one_number(noise_variance, "noise_variance")
     if space is None:
         points = _filling(domain)
@@ -183,7 +185,7 @@ def _upper_gain(
         )
     else:
         points = _pairs(_filling(domain), _filling(space.domain))
-    return greedy_maximum(kernel, FiniteSet(points), horizon, noise_variance, upper=True)
+    return max_information_gain(kernel, FiniteSet(points), horizon, noise_variance, upper=True)
 
 
 def _filling(domain: Domain) -> Tensor:
