@@ -1,8 +1,10 @@
 """Records: frozen dataclasses as dicts of plain values, which JSON can hold, and back.
 
-The types of the fields say what a value may be: ``int`` is a whole number of at least 0, `Finite`,
-`NonNegative` and `Positive` are numbers, ``tuple[..., ...]`` is a list, and ``Any`` may be
-anything. A field whose default is None may be missing, and is left out if it is None.
+The types of the fields say what a value may be: ``int`` is a whole number of at least 0, ``float``
+and `Finite` are finite numbers, `NonNegative` and `Positive` are those of these signs,
+``tuple[..., ...]`` is a list, and ``str``, ``bool``, ``Literal[...]``, ``dict[str, Any]`` and other
+records are what they say. ``Any`` may be anything. A field with a default may be missing, and one
+that is None is left out.
 """
 
 from __future__ import annotations
@@ -11,7 +13,17 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, partial
 from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from botorch_ext.checks import Allowed, amount, flag, short, whole_number
 
@@ -70,6 +82,20 @@ def decoded(kind: type[_Record], given: Any, name: str, among_others: bool = Fal
     return kind(**values)
 
 
+def check_record(kind: type) -> None:
+    """Check that `decoded` can make a record.
+
+    Args:
+        kind: The class of the record.
+
+    Raises:
+        TypeError: If it is no dataclass, or if a field has a type that a record cannot have.
+    """
+    if not is_dataclass(kind):
+        raise TypeError(f"record must be a dataclass, got {short(kind)}")
+    _decoders(kind)
+
+
 @cache
 def _decoders(kind: Any) -> dict[str, tuple[_Decoder, bool]]:
     """The decoder of each field of a record, and whether the field must be given."""
@@ -87,8 +113,8 @@ def _without_none(hint: Any) -> Any:
     """The type of values that are not None."""
     if get_origin(hint) not in (Union, UnionType):
         return hint
-    (given,) = (part for part in get_args(hint) if part is not type(None))
-    return given
+    given = [part for part in get_args(hint) if part is not type(None)]
+    return given[0] if len(given) == 1 else hint
 
 
 def _decoder(hint: Any) -> _Decoder:
@@ -98,11 +124,15 @@ def _decoder(hint: Any) -> _Decoder:
         return partial(_number, allowed=parts[1])
     if kind is Literal:
         return partial(_one_of, allowed=parts)
-    if kind is tuple:
+    if kind is tuple and parts[1:] == (...,):
         return partial(_several, decoder=_decoder(parts[0]))
-    if kind in (Union, UnionType):
-        return partial(_or_none, decoder=_decoder(_without_none(hint)))
-    return _SIMPLE[hint] if hint in _SIMPLE else partial(decoded, hint)
+    if (given := _without_none(hint)) is not hint:
+        return partial(_or_none, decoder=_decoder(given))
+    if hint in _SIMPLE:
+        return _SIMPLE[hint]
+    if is_dataclass(hint):
+        return partial(decoded, cast(type, hint))
+    raise TypeError(f"record must have fields of types that it can have, got {hint}")
 
 
 def _number(value: Any, name: str, allowed: Allowed) -> float:
@@ -139,6 +169,12 @@ def _dict(value: Any, name: str) -> dict[str, Any]:
     return value
 
 
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be a text, got {short(value)}")
+    return value
+
+
 def _anything(value: Any, name: str) -> Any:
     return value
 
@@ -146,6 +182,8 @@ def _anything(value: Any, name: str) -> Any:
 _SIMPLE: dict[Any, _Decoder] = {
     Any: _anything,
     int: _whole_number,
+    float: partial(_number, allowed="finite"),
+    str: _text,
     bool: flag,
     dict[str, Any]: _dict,
 }

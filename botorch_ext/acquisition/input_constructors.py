@@ -35,12 +35,14 @@ def _register(kind: type, more: Iterable[str] = ()) -> None:
     @acqf_input_constructor(kind)
     def construct_inputs(model: Any, **given: Any) -> dict[str, Any]:
         given = {"width": _WIDTH} | given if "width" in names else given
-        if kind is StableUCB:  # BoTorch's input constructors take pairs, one for each coordinate
+        if "bounds" in names and "bounds" in given:
+            # BoTorch's input constructors take pairs, one for each coordinate.
             given["bounds"] = [tuple(pair) for pair in given["bounds"]]
         if kind is IntegratedLogEI:
             given = _with_baseline(**given)
         return {"models" if "models" in names else "model": model} | given
 
+    construct_inputs.__name__ = f"construct_inputs of {kind.__name__}"
     accepted = ["model", *(name for name in names if name not in ("model", "models")), *more]
     parameter = signature(construct_inputs).parameters["model"]
     construct_inputs.__signature__ = signature(construct_inputs).replace(  # pyright: ignore
@@ -48,10 +50,11 @@ def _register(kind: type, more: Iterable[str] = ()) -> None:
     )
 
 
-def _with_baseline(training_data: Any, **given: Any) -> dict[str, Any]:
+def _with_baseline(training_data: Any = None, **given: Any) -> dict[str, Any]:
     """The arguments with the training inputs as ``X_baseline``, unless it or ``best_f`` is
     given."""
-    if given.get("X_baseline") is None and given.get("best_f") is None:
+    is_missing = given.get("X_baseline") is None and given.get("best_f") is None
+    if is_missing and training_data is not None:
         # As for BoTorch's noisy improvement: one dataset, or one for each outcome.
         datasets = training_data.values() if isinstance(training_data, dict) else [training_data]
         given["X_baseline"] = next(iter(datasets)).X

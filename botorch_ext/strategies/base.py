@@ -27,7 +27,7 @@ from botorch_ext.exceptions import (
     OutsideDomainError,
     OutsideDomainWarning,
 )
-from botorch_ext.records import decoded
+from botorch_ext.records import check_record, decoded
 from botorch_ext.state import Immutable, Log, shallow
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.answers.expected_gain import ExpectedGain, gain_of
@@ -140,6 +140,8 @@ class Strategy(NotedWarnings):
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
             cls.__init__ = recorded(cls.__init__)
+        if cls.record is not None:
+            check_record(cls.record)
 
     @recorded
     def __init__(

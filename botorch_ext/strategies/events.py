@@ -92,6 +92,9 @@ class Trial:
         vars(copy)["_original"] = self
         return copy
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_original"}
+
     def is_copy_of(self, other: Trial) -> bool:
         """Whether `copy` of another trial made this one. This needs no coordinates, for which the
         host would wait if they are on a GPU.

@@ -6,7 +6,8 @@ What holds for all methods is in the laws: indices, models, contexts, and predic
 import copy
 import json
 import math
-from dataclasses import dataclass
+import pickle
+from dataclasses import dataclass, make_dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ import pytest
 
 from botorch_ext import Box, CandidateModels, Fitted, Particles, algorithms
 from botorch_ext.records import Finite, NonNegative, decoded, plain
-from botorch_ext.strategies import Asked, Trial
+from botorch_ext.strategies import Asked, RandomSearch, Trial
 from botorch_ext.widths import Width
 from tests.helpers import matern, rbf
 from tests.laws.scenarios import quietly
@@ -27,6 +28,7 @@ LINE = Box([[2.0], [5.0]])
 NUMBERS = {"noise_variance": 0.01, "noise_std": 0.02, "rkhs_bound": 1.5}
 MODELS = CandidateModels([rbf(0.4), rbf(0.8)], 0.01)
 FIRST = {"num_initial": 3}
+FIT = {"lengthscales": [0.3, 0.3], "noise_variance": 0.1, "outputscale": 1.0, "mean": 0.0}
 
 
 def certified(domain):
@@ -103,6 +105,8 @@ class Outer:
     count: int
     share: Finite
     kind: Literal["a", "b"]
+    name: str = "it"
+    size: float = 1.0
     is_late: bool = False
     inner: Inner | None = None
     others: tuple[dict[str, Any], ...] | None = None
@@ -112,7 +116,7 @@ class Outer:
     "record",
     [
         Outer(3, -0.5, "a"),
-        Outer(0, 1e300, "b", True, Inner((None, (), (1, 2)), 0.1), ({"x": None},)),
+        Outer(0, 1e300, "b", "", -2.5, True, Inner((None, (), (1, 2)), 0.1), ({"x": None},)),
     ],
 )
 def test_a_record_is_made_again_from_its_plain_values(record):
@@ -156,6 +160,11 @@ def test_a_record_is_made_again_from_its_plain_values(record):
         ("insured", "suspect", "suspect", {"level": 1}),
         ("insured", "watched", "watched", [[NAN]]),
         ("insured", "watched", "watched", []),
+        ("integrated_ei", "std", "std", -1.0),
+        ("he_gp_ucb", "fit", "fit", FIT),
+        ("round", "round", "round", 7),
+        ("plan", "round", "round", 7),
+        ("plan", "phase", "phase", "rest"),
         ("round", "info", "opening", GONE),
         ("round", "info", "opening.argmax", GONE),
         ("round in a box", "(threshold|points)", "opening.threshold", 100.0),
@@ -197,6 +206,28 @@ def test_a_record_that_cannot_be_is_refused(name, named, path, value):
         strategy.replay([Asked(wrong)])
     assert strategy.report() == before
     strategy.replay([Asked(trial)])
+
+
+@pytest.mark.parametrize("hint", [list[int], int | str | None, tuple[int, str]])
+def test_a_record_that_cannot_be_decoded_is_refused_when_the_class_is_made(hint):
+    record = make_dataclass("Mine", [("score", hint)])
+    with pytest.raises(TypeError, match="record must have fields"):
+        type("Own", (RandomSearch,), {"record": record})
+    with pytest.raises(TypeError, match="record must be a dataclass"):
+        type("Own", (RandomSearch,), {"record": dict})
+
+
+def test_a_copy_of_a_trial_is_pickled_once():
+    strategy, trial = scene("integrated_ei")
+    asked = strategy.clone().ask()
+    assert (
+        len(pickle.dumps(asked))
+        == len(pickle.dumps(trial.copy()))
+        < 2 * len(pickle.dumps(Trial(trial.id, trial.x, None, trial.info, trial.domain)))
+    )
+    strategy = strategy.clone()
+    strategy.ask()
+    strategy.tell(pickle.loads(pickle.dumps(asked)), 0.3)
 
 
 @dataclass(frozen=True)

@@ -579,8 +579,9 @@ class BoundsStrategy(Strategy):
             if played is not None and played.told is None and self.judge.needs_predictions:
                 raise ValueError(f"told in the {name} must be given, got {short(trial.info)}")
         if record.fit is not None:
-            refits = cast(Refits, self.refits)
-            refits.check(record.fit, f"fit in the {name}")
+            if self.refits is None:
+                raise ValueError(f"fit in the {name} must not be there: the model is not Fitted")
+            self.refits.check(record.fit, f"fit in the {name}")
             self._rows.catch_up()
             self._refit(record.fit)
         return record

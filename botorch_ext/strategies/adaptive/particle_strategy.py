@@ -72,7 +72,7 @@ class PlayedParticles:
     """
 
     mean: Finite
-    std: Finite
+    std: NonNegative
     particles: RecordedCloud | None = None
 
 

@@ -372,7 +372,9 @@ class CertifiedElimination(CertifyingStrategy):
     # --- the next state ---------------------------------------------------------------------------
 
     def _recall(self, trial: Trial) -> None:
-        self._begin(super()._recall(trial))
+        record = super()._recall(trial)
+        self._begin(record)
+        self._require_agreement(record)
 
     def _absorb(self, event: Event) -> None:
         match event:

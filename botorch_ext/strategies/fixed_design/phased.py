@@ -220,7 +220,9 @@ class PhasedElimination(RoundStrategy):
     # --- the next state ---------------------------------------------------------------------------
 
     def _recall(self, trial: Trial) -> None:
-        self._begin(super()._recall(trial))
+        record = super()._recall(trial)
+        self._begin(record)
+        self._require_agreement(record)
 
     def _absorb(self, event: Event) -> None:
         match event:

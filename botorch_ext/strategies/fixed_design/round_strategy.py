@@ -53,6 +53,17 @@ class RoundStrategy(Strategy):
             raise ValueError(f"{name} in the info of trial {trial} must be given, got None")
         return entry
 
+    def _require_agreement(self, record: Any) -> None:
+        """Raises a ValueError unless a record names the round and the phase of the step that has
+        begun; after a correction they may differ."""
+        for name in ("round", "phase"):
+            own = getattr(self._progress, name)
+            if not self._is_corrected and getattr(record, name, own) != own:
+                raise ValueError(
+                    f"{name} in the info of trial {len(self.history.trials)} must be {own!r}, got "
+                    f"{getattr(record, name)!r}"
+                )
+
     def _known_threshold(self, record: Any) -> tuple[float, list[float]] | None:
         """The largest lower bound of a recorded elimination and its place; None if it is to be
         found, as there is no record, or other values after a correction."""

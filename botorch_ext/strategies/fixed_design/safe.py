@@ -232,6 +232,12 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
 
     # --- the next state ---------------------------------------------------------------------------
 
+    def _recall(self, trial: Trial) -> Any:
+        record = super()._recall(trial)
+        if self.buys_blocks:
+            self._require_agreement(record)
+        return record
+
     def _follow(self, trial: Trial, look: Look) -> None:
         if self.buys_blocks:
             self._players = look.playing[:, look.level].tolist()
