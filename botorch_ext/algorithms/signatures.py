@@ -17,7 +17,7 @@ from typing import Any, Required, TypedDict, get_args, get_type_hints
 from botorch_ext.models.checks import PriorMean
 from botorch_ext.strategies.adaptive.bounds_strategy import (
     BoundsOptions,
-    FirstPoints,
+    FirstPointOptions,
     PendingTrials,
 )
 from botorch_ext.widths import Width
@@ -51,7 +51,7 @@ class Published(Confidence, total=False):
     width: Width | float | None
 
 
-class WithoutContexts(PendingTrials, FirstPoints, total=False):
+class WithoutContexts(PendingTrials, FirstPointOptions, total=False):
     """What an adaptive method takes that knows no contexts."""
 
 

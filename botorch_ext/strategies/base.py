@@ -155,7 +155,7 @@ class Strategy(NotedWarnings):
         super().__init__()
         self.history = History()
         # The state before the first event; None until there is one.
-        self._first: _First | None = None
+        self._first: _StateBeforeEvents | None = None
         # Whether recorded trials are replayed with other values than they were chosen by.
         self._is_corrected = False
         if num_initial is not None or not self.least_initial:
@@ -435,7 +435,7 @@ class Strategy(NotedWarnings):
     def successor(self) -> Self:
         new = super().successor()
         if not self.history.events:
-            new._first = _First(self)
+            new._first = _StateBeforeEvents(self)
         return new
 
     # --- what was found ---------------------------------------------------------------------------
@@ -753,7 +753,7 @@ class Strategy(NotedWarnings):
         return f"{type(self).__name__}, whose actions never change"
 
     def next_trial(self, choices: Choices) -> Trial:
-        """The next trial, as `ask` records it."""
+        """Decides the next trial; the state may change as in `_decide`."""
         id = len(self.history.trials)
         if self._first_points.include(self.history, id):
             seed = self._seed_of(self.history.asked_before(id))
@@ -795,7 +795,7 @@ class Strategy(NotedWarnings):
     @abstractmethod
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         """Chooses the next point, and returns it with its ``info``. The state may change only as
-        `_recall` changes it when the trial is replayed."""
+        `_recall`, and then `_absorb`, change it when the trial is replayed."""
 
     def _after_asking(
         self, num: Any, name: str, context: ContextLike | None, actions: Actions | None
@@ -908,6 +908,10 @@ class Strategy(NotedWarnings):
         """Forgets what was fitted to the old value of a trial."""
 
     # --- applying events --------------------------------------------------------------------------
+    #
+    # An event runs through `after`, which makes a successor, then `_take`, which checks it and
+    # recalls what was decided (`_prepare`), and `_apply`, which adds it to the history and absorbs
+    # it. `_become` then swaps the state in.
 
     def _checked(self, event: Event, is_member: bool) -> Event:
         """The event, in plain form; raises a ValueError if it could follow no other events.
@@ -961,7 +965,7 @@ class Strategy(NotedWarnings):
     def _corrected(self, events: Sequence[Event]) -> Self:
         """The state after all events, with the corrected values up to the last correction. Warnings
         that were raised before are not raised again."""
-        first_state = _First(self) if self._first is None else self._first
+        first_state = _StateBeforeEvents(self) if self._first is None else self._first
         after: Self = first_state.state.clone()
         after._first = first_state
         first = events[: _num_until_corrected(events)]
@@ -994,7 +998,7 @@ class Strategy(NotedWarnings):
             self._raise_warnings()
 
 
-class _First(Immutable):
+class _StateBeforeEvents(Immutable):
     """The state of a strategy before its first event."""
 
     def __init__(self, strategy: Strategy) -> None:

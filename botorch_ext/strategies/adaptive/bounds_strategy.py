@@ -30,7 +30,7 @@ from botorch_ext.state import Log, parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds, Models
 from botorch_ext.strategies.adaptive.judges import Judge
-from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy, PendingRows
+from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy, TrialRows
 from botorch_ext.strategies.adaptive.predictions import Interval, Play, Played, ToldOnly
 from botorch_ext.strategies.adaptive.refits import Refits, on_domain
 from botorch_ext.strategies.adaptive.searches import Highest, Search, Turn
@@ -53,7 +53,7 @@ class PendingTrials(TypedDict, total=False):
     timeout: int | None
 
 
-class FirstPoints(TypedDict, total=False):
+class FirstPointOptions(TypedDict, total=False):
     """What a study begins with."""
 
     seed: int
@@ -61,7 +61,7 @@ class FirstPoints(TypedDict, total=False):
     num_initial: int
 
 
-class Start(FirstPoints, total=False):
+class Start(FirstPointOptions, total=False):
     """What a study begins with, and the contexts."""
 
     context_domain: Domain | int | ContextSpace | None
@@ -223,7 +223,7 @@ class BoundsStrategy(Strategy):
         if self.initial is not None:
             posterior.add(*self.initial)
         self._num_data_before = posterior.num_observations
-        self._rows: PendingRows[Models] = PendingRows(posterior, policy)
+        self._rows: TrialRows[Models] = TrialRows(posterior, policy)
         self._restart()
         self._grow()
 
@@ -451,10 +451,10 @@ class BoundsStrategy(Strategy):
             widths = widths * posterior.pending_information_gain().exp()
         return Bounds(posterior, widths, posterior.offset(of_alive, t), context)
 
-    def _evidence(self, rows: PendingRows[Models]) -> Tensor:
+    def _evidence(self, rows: TrialRows[Models]) -> Tensor:
         return rows.posterior.log_marginal_likelihood(rows.untold(self.history))
 
-    def _likeliest(self, rows: PendingRows[Models]) -> int:
+    def _likeliest(self, rows: TrialRows[Models]) -> int:
         return 0 if len(self.alive) == 1 else int(first_highest(self._evidence(rows)))
 
     def _mixture(self, context: Tensor | None) -> GPMixture:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from botorch_ext.domains.ranks import first_highest
 from botorch_ext.state import Immutable
-from botorch_ext.strategies.adaptive.ledger import Choice, Ledger, Suspect, Terms
+from botorch_ext.strategies.adaptive.ledger import InsuranceChoice, Ledger, Suspect, Terms
 
 
 @dataclass(eq=False)
@@ -66,7 +66,9 @@ class Insurance(Immutable):
     noise_std: float
     stays: bool = False
 
-    def decide(self, sight: Sight, ledger: Ledger, t: int) -> tuple[int, Choice, list[int]]:
+    def decide(
+        self, sight: Sight, ledger: Ledger, t: int
+    ) -> tuple[int, InsuranceChoice, list[int]]:
         """The row and the choice of step t, and the rows whose bounds decided it."""
         terms, i = self.terms, ledger.level
         top, low = sight.upper[i].max(), sight.lower[i].max()
@@ -100,7 +102,7 @@ class Insurance(Immutable):
             if row == rows[0] or (i == 0 and of_zero >= low_):
                 continue
             if ledger.owed and j == i:
-                return row, Choice("probe", cost, j, "owed"), rows
+                return row, InsuranceChoice("probe", cost, j, "owed"), rows
             cheaper = probe is None or ledger.large[j] < ledger.large[probe[2]]
             if kept is None and cheaper and spent + cost <= (1 - terms.purse) * budget:
                 probe = row, cost, j
@@ -109,9 +111,9 @@ class Insurance(Immutable):
             left = terms.purse * budget - sum(ledger.small)
             probe, purse = self._cheap(sight, ledger, top, low, left), "small"
         if probe is None:
-            return rows[0], Choice("exploit", costs[0], suspect=kept), rows
+            return rows[0], InsuranceChoice("exploit", costs[0], suspect=kept), rows
         row, cost, level = probe
-        return row, Choice("probe", cost, level, purse), rows
+        return row, InsuranceChoice("probe", cost, level, purse), rows
 
     def _of_suspect(self, sight: Sight, i: int, lost: Tensor) -> list[Tensor]:
         """The possible loss of the suspect, its average minus the bound, and its count, if it can
@@ -124,14 +126,14 @@ class Insurance(Immutable):
 
     def _followed_up(
         self, suspect: Suspect, i: int, cost: float, above: float, count: float
-    ) -> Choice | None:
+    ) -> InsuranceChoice | None:
         """Another trial of the suspect, if its average is too high for the models of the level."""
         terms = self.terms
         is_high = count > 0 and above * math.sqrt(count) / self.noise_std >= terms.follow_up
         if not is_high or suspect.repeats >= terms.max_follow_ups or i == terms.num_levels - 1:
             return None
         again = replace(suspect, repeats=suspect.repeats + 1, absent=0)
-        return Choice("follow-up", cost, suspect.level, "large", again)
+        return InsuranceChoice("follow-up", cost, suspect.level, "large", again)
 
     def _on_hold(self, suspect: Suspect, sight: Sight) -> Suspect | None:
         """The suspect, kept for some steps while it is pending or cannot be chosen; else None."""

@@ -24,7 +24,7 @@ from botorch_ext.strategies.adaptive.bounds import Bounds
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
 from botorch_ext.strategies.adaptive.insurance import Insurance, Sight
 from botorch_ext.strategies.adaptive.judges import Credible
-from botorch_ext.strategies.adaptive.ledger import Choice, Ledger, Terms
+from botorch_ext.strategies.adaptive.ledger import InsuranceChoice, Ledger, Terms
 from botorch_ext.strategies.adaptive.predictions import Played
 from botorch_ext.strategies.adaptive.running_bounds import RunningBounds
 from botorch_ext.strategies.adaptive.told_bounds import Look, ToldBounds, moments
@@ -34,7 +34,7 @@ from botorch_ext.widths import SelfNormalized, Width
 
 @dataclass(frozen=True, kw_only=True)
 class PlayedInsured(Played):
-    """The record of a trial that an `InsuredStrategy` chose, beside its `Choice`.
+    """The record of a trial that an `InsuredStrategy` chose, beside its `InsuranceChoice`.
 
     Args:
         level: The number of the lowest level of misspecification that is not refuted.
@@ -214,7 +214,7 @@ class InsuredStrategy(BoundsStrategy):
         return x, info
 
     def _recorded(
-        self, known: Bounds, look: Look, choice: Choice, at: Tensor, rows: dict[str, Any]
+        self, known: Bounds, look: Look, choice: InsuranceChoice, at: Tensor, rows: dict[str, Any]
     ) -> dict[str, Any]:
         """The ``info`` about a choice at a joint row, without ``rows``, which says where it
         is."""
@@ -349,7 +349,7 @@ class InsuredStrategy(BoundsStrategy):
             raise ValueError(
                 f"level in the {name} must be less than {self.terms.num_levels}, got {record.level}"
             )
-        choice = decoded(Choice, trial.info, name, among_others=True)
+        choice = decoded(InsuranceChoice, trial.info, name, among_others=True)
         choice.check(self.terms, trial.id, name)
         if not self._told.is_listed:
             self._recorded_rows(trial)
@@ -393,7 +393,10 @@ class InsuredStrategy(BoundsStrategy):
                 self._rows.catch_up()
                 told.watch(point, told.told(self._rows, self.history))
         else:
-            look, choice = cast(Look, self._seen), decoded(Choice, trial.info, "info", True)
+            look, choice = (
+                cast(Look, self._seen),
+                decoded(InsuranceChoice, trial.info, "info", True),
+            )
             self._seen, told.watched.bounds = None, look.bounds
             level, given_up = trial.info["level"], trial.info.get("refuted", ())
             if self._is_corrected:

@@ -128,7 +128,7 @@ class Ledger:
         """The ledger after going to a level, which is the same or a higher one."""
         return replace(self, level=level, owed=self.owed or level > self.level)
 
-    def charged(self, choice: Choice, trial: int) -> Ledger:
+    def charged(self, choice: InsuranceChoice, trial: int) -> Ledger:
         """The ledger after a trial was asked.
 
         Args:
@@ -151,7 +151,7 @@ class Ledger:
 
 
 @dataclass(frozen=True)
-class Choice:
+class InsuranceChoice:
     """The choice of an insurance at a step.
 
     Args:

@@ -95,7 +95,7 @@ class Growing(Protocol):
 _Posterior = TypeVar("_Posterior", bound=Growing)
 
 
-class PendingRows(State, Generic[_Posterior]):
+class TrialRows(State, Generic[_Posterior]):
     """A posterior whose rows follow the events of a study.
 
     The trial that was asked last gets its row when the next event comes; if it is told at once,

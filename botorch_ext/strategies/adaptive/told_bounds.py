@@ -14,7 +14,7 @@ from botorch_ext.domains.ranks import first_highest
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.bounds import Models
-from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
+from botorch_ext.strategies.adaptive.pending import PendingPolicy, TrialRows
 from botorch_ext.strategies.adaptive.running_bounds import RunningBounds, WatchedPoints
 from botorch_ext.strategies.events import Event, History
 from botorch_ext.widths import SelfNormalized, Width
@@ -60,12 +60,12 @@ class ToldBounds(State):
         X = models.noise_variance.new_zeros(0, 0) if points is None else points
         self.watched = WatchedPoints(X, self._prior(models, X))
         # The rows of told data alone, while a trial is pending.
-        self._own: PendingRows[Models] | None = None
+        self._own: TrialRows[Models] | None = None
         # Maps an observed joint row to its number, in the order of first observations.
         self._numbers: dict[tuple[float, ...], int] = {}
 
     def look(
-        self, rows: PendingRows[Models], history: History, level: int, credible: Tensor | None
+        self, rows: TrialRows[Models], history: History, level: int, credible: Tensor | None
     ) -> Look:
         """The bounds and the level after the latest events. The watched bounds stay as they are.
 
@@ -140,14 +140,14 @@ class ToldBounds(State):
         bounds = self.watched.bounds
         bounds.observe(cast(int, position), value, width.noise_std, union, width.delta)
 
-    def told(self, rows: PendingRows[Models], history: History) -> Models:
+    def told(self, rows: TrialRows[Models], history: History) -> Models:
         """The models given told data alone: those of ``rows`` while no trial is pending."""
         untold = rows.untold(history)
         if not untold:
             self._own = None
             return rows.posterior
         if self._own is None:
-            self._own = PendingRows(rows.without(untold), PendingPolicy("ignore"))
+            self._own = TrialRows(rows.without(untold), PendingPolicy("ignore"))
         return self._own.posterior
 
     def absorb(self, event: Event, history: History) -> None:

@@ -20,7 +20,7 @@ from botorch_ext.records import plain
 from botorch_ext.search.region import Region
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
-from botorch_ext.strategies.adaptive.pending import PendingPolicy, PendingRows
+from botorch_ext.strategies.adaptive.pending import PendingPolicy, TrialRows
 from botorch_ext.strategies.adaptive.predictions import ToldOnly
 from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
@@ -175,7 +175,7 @@ class CertifiedElimination(CertifyingStrategy):
         posterior = FinitePosterior.from_model(model, domain.points) if listed else model.fork()
         if self.initial is not None:
             posterior.add(*self.initial)
-        self._rows: PendingRows[Any] = PendingRows(posterior, PendingPolicy("hallucinate"))
+        self._rows: TrialRows[Any] = TrialRows(posterior, PendingPolicy("hallucinate"))
         # The posterior of the told data, which is given to a rule of the user's.
         self._told = model.fork() if callable(free) else None
         if self._told is not None and self.initial is not None:

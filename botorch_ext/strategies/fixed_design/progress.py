@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.delays.rounds import SquareRoot
-from botorch_ext.strategies.fixed_design.round_records import Choice
+from botorch_ext.strategies.fixed_design.round_records import RoundPlan
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Progress:
     def next_round(self) -> Progress:
         return Progress(self.survivors, self.certificate, self.round + 1)
 
-    def planning(self, choice: Choice, points: Tensor) -> Progress:
+    def planning(self, choice: RoundPlan, points: Tensor) -> Progress:
         """The progress with more points planned."""
         return replace(
             self,

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from botorch_ext.search.region import Region
 from botorch_ext.strategies.events import History
-from botorch_ext.strategies.fixed_design.round_records import Choice
+from botorch_ext.strategies.fixed_design.round_records import RoundPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Round:
     number: int
     first: int
     survivors: Tensor | Region
-    choice: Choice
+    choice: RoundPlan
     points: Tensor
     closing: Closing | None = None
 

@@ -15,7 +15,7 @@ Phase = Literal["free", "block", "wait", "rest"]
 
 
 @dataclass(frozen=True)
-class Choice:
+class RoundPlan:
     """The plan of a round.
 
     Args:
@@ -44,7 +44,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Opening(Choice):
+class Opening(RoundPlan):
     """The plan of a round, and the elimination before it.
 
     Args:
@@ -58,7 +58,7 @@ class Opening(Choice):
 
 
 @dataclass(frozen=True)
-class Block(Choice):
+class Block(RoundPlan):
     """The plan of a block.
 
     Args:
@@ -135,7 +135,7 @@ class PlayedCertified:
 
 @dataclass(frozen=True, kw_only=True)
 class PlayedSafe(PlayedInsured):
-    """The record of a trial of a `SafeStrategy` with certificates, beside its `Choice`.
+    """The record of a trial of a `SafeStrategy` with certificates, beside its `InsuranceChoice`.
 
     Args:
         phase: The phase of the round.

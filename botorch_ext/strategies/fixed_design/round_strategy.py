@@ -14,7 +14,7 @@ from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Event
 from botorch_ext.strategies.fixed_design.horizon import require_before_horizon, require_left
 from botorch_ext.strategies.fixed_design.progress import Progress
-from botorch_ext.strategies.fixed_design.round_records import Choice
+from botorch_ext.strategies.fixed_design.round_records import RoundPlan
 
 
 class RoundStrategy(Strategy):
@@ -73,7 +73,7 @@ class RoundStrategy(Strategy):
         self.domain.require_contains(record.argmax, f"argmax in the info of trial {trial}")
         return record.threshold, list(record.argmax)
 
-    def _plan_block(self, count: int, record: Choice | None) -> Choice:
+    def _plan_block(self, count: int, record: RoundPlan | None) -> RoundPlan:
         """Plans the next points to be asked, or takes them from a record."""
         if record is not None:
             record.check(self.domain)

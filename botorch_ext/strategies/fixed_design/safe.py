@@ -19,7 +19,7 @@ from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions
 from botorch_ext.strategies.adaptive.insured import InsuredStrategy
 from botorch_ext.strategies.adaptive.judges import Credible
-from botorch_ext.strategies.adaptive.ledger import Choice, Terms
+from botorch_ext.strategies.adaptive.ledger import InsuranceChoice, Terms
 from botorch_ext.strategies.adaptive.told_bounds import Look
 from botorch_ext.strategies.events import Event, Told, Trial
 from botorch_ext.strategies.fixed_design.certifying_strategy import USEFUL, CertifyingStrategy
@@ -152,7 +152,7 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
         if now.phase == "block":
             x, at = self._planned()
             row = {"index": at["index"]}
-            choice = Choice("block", now.cost, suspect=self.ledger.suspect)
+            choice = InsuranceChoice("block", now.cost, suspect=self.ledger.suspect)
             known = self._bounds(self._rows.posterior)
             info = row | self._recorded(known, cast(Look, self._seen), choice, x, row)
         else:

@@ -20,7 +20,7 @@ from botorch_ext.search.population import Population
 from botorch_ext.search.region import Region
 from botorch_ext.search.screening import near_points
 from botorch_ext.state import Immutable
-from botorch_ext.strategies.fixed_design.round_records import Choice
+from botorch_ext.strategies.fixed_design.round_records import RoundPlan
 from botorch_ext.widths import ConfidenceModel, Width
 
 # The number of ascents in a region, which is searched at every step.
@@ -81,14 +81,14 @@ class SetSurvivors(Immutable):
         #: The survivors before any elimination.
         self.whole = torch.arange(domain.num_points, device=domain.device)
 
-    def choose(self, survivors: Tensor, model: KernelGP, length: int, seed: int) -> Choice:
+    def choose(self, survivors: Tensor, model: KernelGP, length: int, seed: int) -> RoundPlan:
         """Plans a block of points among survivors, each of largest variance given the points of the
         model and of the plan before it."""
         batch = plan(FiniteSet(self.candidates[survivors]), model, length, seed=seed)
         rows = survivors[batch.indices].tolist()
-        return Choice(tuple(rows), tuple(batch.std.tolist()), *self.volume(survivors, seed))
+        return RoundPlan(tuple(rows), tuple(batch.std.tolist()), *self.volume(survivors, seed))
 
-    def points(self, choice: Choice) -> Tensor:
+    def points(self, choice: RoundPlan) -> Tensor:
         """The planned points, ``t_r x d``."""
         return self.candidates[list(choice.plan)]
 
@@ -202,12 +202,12 @@ class BoxSurvivors(Immutable):
             self._last = survivors, seed, survivors.population(POPULATION_SIZE, seed)
         return self._last[2]
 
-    def choose(self, survivors: Region, model: KernelGP, length: int, seed: int) -> Choice:
+    def choose(self, survivors: Region, model: KernelGP, length: int, seed: int) -> RoundPlan:
         batch = plan_in_region(survivors, model, length, self._population(survivors, seed).points)
         points, std = tuple(batch.X.tolist()), tuple(batch.std.tolist())
-        return Choice(points, std, *self.volume(survivors, seed))
+        return RoundPlan(points, std, *self.volume(survivors, seed))
 
-    def points(self, choice: Choice) -> Tensor:
+    def points(self, choice: RoundPlan) -> Tensor:
         return self.whole.like.new_tensor(choice.plan).reshape(-1, self.whole.dim)
 
     def volume(self, survivors: Region, seed: int) -> tuple[float, float]:
