@@ -12,6 +12,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext.domains.chunks import in_chunks
 from botorch_ext.domains.points import PointsLike, as_points
 from botorch_ext.exceptions import JitterWarning
 from botorch_ext.kernels.batching import members_of, selected_kernel
@@ -19,9 +20,6 @@ from botorch_ext.kernels.frozen import KernelFunction
 from botorch_ext.kernels.frozen.freezing import composed
 from botorch_ext.models.checks import PriorMean, checked_row_numbers, prior_mean_at
 from botorch_ext.models.cholesky import GrowingCholesky
-
-# The most entries of kernel matrices that are computed at once for means.
-_MAX_ENTRIES = 2**22
 
 
 class GrowingPosterior:
@@ -133,7 +131,7 @@ class GrowingPosterior:
             alpha = self.factor.mean_weights.unsqueeze(-2)
             rows = math.prod(self.batch_shape) * n
             start = 0
-            for chunk in Z.split(max(_MAX_ENTRIES // rows, 1)):
+            for chunk in in_chunks(Z, rows):
                 k = self.kernel_function(self.train_inputs[0], chunk)
                 mean[..., start : start + len(chunk)] += (alpha @ k).squeeze(-2)
                 start += len(chunk)

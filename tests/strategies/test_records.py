@@ -16,6 +16,7 @@ import pytest
 from botorch_ext import Box, CandidateModels, Fitted, Particles, algorithms
 from botorch_ext.records import Finite, NonNegative, decoded, plain
 from botorch_ext.strategies import Asked, RandomSearch, Trial
+from botorch_ext.strategies.adaptive.predictions import ToldOnly
 from botorch_ext.widths import Width
 from tests.helpers import matern, rbf
 from tests.laws.scenarios import quietly
@@ -247,3 +248,17 @@ def test_what_no_record_may_hold_is_not_asked(domain, value):
     with pytest.raises(ValueError, match=r"width must .* from Impossible"):
         strategy.ask()
     assert strategy.report()["num_asked"] == before == 2
+
+
+@dataclass(frozen=True)
+class WrongForToldData(Width):
+    def __call__(self, t, model):
+        return -1.0 if isinstance(model, ToldOnly) else 1.0
+
+
+def test_the_interval_from_told_data_alone_is_looked_at_too():
+    width = WrongForToldData()
+    strategy = algorithms.he_gp_ucb(finite(), MODELS, noise_std=9.0, width=width)
+    strategy.ask()
+    with pytest.raises(ValueError, match=r"width must .* from WrongForToldData"):
+        strategy.ask()

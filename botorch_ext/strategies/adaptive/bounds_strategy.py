@@ -442,6 +442,11 @@ class BoundsStrategy(Strategy):
         """The width at this step, for all models, or a list with one for each candidate."""
         return self.width
 
+    def _width_of(self, id: int) -> Width:
+        """The width of a candidate at this step."""
+        width = self._current_width()
+        return width if isinstance(width, Width) else width[id]
+
     def _bounds(self, posterior: Models, context: Tensor | None = None) -> Bounds:
         t, of_alive = posterior.num_observations + 1, self._current_width()
         if not isinstance(of_alive, Width):
@@ -516,38 +521,43 @@ class BoundsStrategy(Strategy):
                 mean, std, _ = models.moments_without(position, [], at)
             own = [mean, std, bounds.widths[position], bounds.offsets[position]]
             numbers = torch.stack(own).tolist()
+        id = self.alive[position]
+        now = told = self._interval(id, numbers)
+        if untold:
+            told = self._interval(id, self._told_only(bounds, position, at, untold))
+        record = {"model": id} | plain(now)
+        return record | {"told": plain(told)} if self.judge.needs_predictions else record
+
+    def _interval(self, id: int, numbers: list[float]) -> Interval:
+        """The confidence interval of a model, in the units of the observations; raises a ValueError
+        if its width or offset is one that no record may have."""
         *_, width, offset = numbers
         if not (0 <= width < math.inf and 0 <= offset < math.inf):
-            own = self.width if isinstance(self.width, Width) else self.width[self.alive[position]]
+            kind = type(self._width_of(id)).__name__
             raise ValueError(
                 f"width must give non-negative and finite numbers, got {width} and the offset "
-                f"{offset} from {type(own).__name__}"
+                f"{offset} from {kind}"
             )
-        now = self._in_units(Interval(*numbers))
-        told = {}
-        if self.judge.needs_predictions:
-            own = self._in_units(self._told_only(bounds, position, at, untold)) if untold else now
-            told["told"] = plain(own)
-        return {"model": self.alive[position]} | plain(now) | told
+        return self._in_units(Interval(*numbers))
 
     def _told_only(
         self, bounds: Bounds, position: int, at: int | Tensor, untold: list[int]
-    ) -> Interval:
+    ) -> list[float]:
+        """The mean, std, width and offset of a model at a point, from told data alone."""
         models: Any = bounds.models
         mean, std, gain = models.moments_without(position, untold, at)
-        plain = models.plain(position)
-        if plain != position:
-            gain = models.moments_without(plain, untold, at)[2]
+        untwinned = models.plain(position)
+        if untwinned != position:
+            gain = models.moments_without(untwinned, untold, at)[2]
         told = ToldOnly(
             models.noise_variance[position],
             models.num_observations - len(untold),
             models.dim,
             gain,
         )
-        id, width, t = self.alive[position], self._current_width(), told.num_observations + 1
-        own = width if isinstance(width, Width) else width[id]
+        own, t = self._width_of(self.alive[position]), told.num_observations + 1
         numbers = [as_tensor_like(value, mean) for value in (own(t, told), own.offset(t, told))]
-        return Interval(*torch.stack([mean, std, *numbers]).tolist())
+        return torch.stack([mean, std, *numbers]).tolist()
 
     def _predict_again(self, trial: Trial) -> None:
         """Computes the predictions in ``info`` of a trial again, with corrected values."""
@@ -662,7 +672,7 @@ class BoundsStrategy(Strategy):
         posterior, id = self._rows.posterior, info["model"]
         if id not in self.alive:  # a corrected value has refuted it
             return
-        own = self.width if isinstance(self.width, Width) else self.width[id]
+        own = self._width_of(id)
         noise = self._noise[id] if self.refits is None else self.refits.current.noise_variance
         enlargement = share_of_enlargement(own, posterior.num_observations + 1, noise)
         width = info["width"]

@@ -3,19 +3,10 @@
 import math
 
 import numpy as np
-import pytest
 
 from benchmarks.easy_instances.exponents import plot_consistency, plot_instance_exponents
 from botorch_ext.plotting.style import axes_or_new
 from tests.plotting.reading import legend, lines, near
-
-plt = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
 
 
 def least_exponent(nu, b, d, worst):
