@@ -147,7 +147,7 @@ def picture(
     axes = bottom.subplots(1, 3, sharey=True)
     bottom.suptitle(
         f"Integrated EI, one study: what it believed along log10 C = {best[0]:.1f}, at three times."
-        " Results far below the best are compressed, since how low a failure was says little"
+        "\nResults far below the best are compressed, since how low a failure was says little"
     )
     for ax, share in zip(axes, (0.15, 0.4, 1.0), strict=True):
         number = max(1, round(share * len(told)))
