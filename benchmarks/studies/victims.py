@@ -127,8 +127,9 @@ class Victim:
         return noted
 
     def _during(self, call: Call, make: Callable[[], Any]) -> Any:
-        self._note(call)
+        # The moment first: a call that is noted must never be seen in the moment of the one before.
         self._shared[:] = bytes([DECIDING, min(self._shared[1] + 1, 255)])
+        self._note(call)
         answer = make()
         self._shared[0] = BETWEEN
         time.sleep(_BRIEF)
