@@ -68,7 +68,7 @@ class Space(Box):
     parameters: Mapping[str, Parameter]
     #: The names of all parameters; the same parameters in another order make another space.
     order: tuple[str, ...]
-    #: The conditions as they were given, by name.
+    #: The conditions by name: the parent and a list of its values.
     named_conditions: Mapping[str, Condition]
     _names: tuple[str, ...]
     _paths: dict[str, list[tuple[str, list[float]]]]
@@ -91,7 +91,6 @@ class Space(Box):
     ) -> None:
         self._set("parameters", _checked(parameters, named))
         self._set("order", tuple(self.parameters))
-        self._set("named_conditions", dict(conditions or {}))
         ends = {name: each.ends for name, each in self.parameters.items()}
         names = [name for name, (low, high) in ends.items() if low < high]
         if not names:
@@ -100,7 +99,9 @@ class Space(Box):
                 f"{list(self.parameters)}"
             )
         self._set("_names", tuple(names))
-        self._set("_paths", self._paths_of(self.named_conditions))
+        given = dict(conditions or {})
+        self._set("_paths", self._paths_of(given))
+        self._set("named_conditions", {k: (parent, list(v)) for k, (parent, v) in given.items()})
         free = [self.parameters[name] for name in names]
         columns = {name: j for j, name in enumerate(names)}
         rows = self._rows(constraints)
@@ -165,13 +166,20 @@ class Space(Box):
         Returns:
             A new `Space`.
         """
-        return Space(
-            self.parameters,
-            constraints=self._given_constraints,
-            conditions=self.named_conditions,
-            dtype=self.dtype if dtype is None else dtype,
-            device=self.device if device is None else device,
-        )
+        kind = {
+            "dtype": self.dtype if dtype is None else dtype,
+            "device": self.device if device is None else device,
+        }
+        return Space(**self.to_arguments() | kind)
+
+    def to_arguments(self) -> dict[str, Any]:
+        """The arguments that make the same space on any device, by name."""
+        return {
+            "parameters": self.parameters,
+            "constraints": self._given_constraints,
+            "conditions": self.named_conditions,
+            "dtype": self.dtype,
+        }
 
     def point(self, params: Params, name: str = "params") -> Tensor:
         """The point that has these values; the inverse of `params`.

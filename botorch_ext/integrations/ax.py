@@ -13,8 +13,8 @@ from ax.generation_strategy.generation_strategy import GenerationStrategy
 from ax.storage.botorch_modular_registry import register_acquisition_function
 
 from botorch_ext import acquisition
+from botorch_ext.codec import allow_argument
 from botorch_ext.integrations.ax_node import StrategyNode
-from botorch_ext.integrations.saved_arguments import allow_argument
 from botorch_ext.strategies import Strategy
 
 __all__ = ["StrategyNode", "allow_argument", "generation_strategy"]

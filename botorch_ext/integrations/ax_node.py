@@ -26,6 +26,8 @@ from ax.storage.json_store.registry import CORE_DECODER_REGISTRY, CORE_ENCODER_R
 from ax.utils.common.serialization import SerializationMixin
 
 from botorch_ext import algorithms
+from botorch_ext.checks import short
+from botorch_ext.codec import decode, encode, is_allowed_algorithm, require_bounded
 from botorch_ext.domains import Box
 from botorch_ext.exceptions import (
     HorizonReached,
@@ -37,14 +39,8 @@ from botorch_ext.integrations.ax_space import AxSpace
 from botorch_ext.integrations.ax_trials import RECORD, AxObjective, AxTrials
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.recipes import Recipe
-from botorch_ext.integrations.saved_arguments import (
-    as_text,
-    from_text,
-    is_of,
-    require_bounded,
-    shown,
-)
 from botorch_ext.strategies import Strategy
+from botorch_ext.studies.plain_events import from_json, to_json
 
 _TRIED_ON = Box([[0.0, 0.0], [1.0, 1.0]])
 # The largest number of trials at once for which a method is checked.
@@ -52,17 +48,18 @@ _MANY = 64
 # The type of a node in Ax's JSON. Ax's error quotes it in a process that has not imported this
 # module.
 _SAVED_AS = "StrategyNode (import botorch_ext.integrations.ax)"
-# The entries of a node in Ax's JSON, with their types; Ax saves those of the second dict.
-_SAVED = {
+# The entries of a node in Ax's JSON, with their types, or those of the parts of a list; Ax saves
+# those of the second dict.
+_SAVED: dict[str, Any] = {
     "arguments": str,
-    "contexts": list[str],
+    "contexts": [str],
     "num_points": int | None,
     "name": str,
     "should_deduplicate": bool,
 }
-_SAVED_BY_AX = {
-    "transition_criteria": list[TransitionCriterion],
-    "pausing_criteria": list[PausingCriterion],
+_SAVED_BY_AX: dict[str, Any] = {
+    "transition_criteria": [TransitionCriterion],
+    "pausing_criteria": [PausingCriterion],
     "suggested_experiment_status": ExperimentStatus | None,
 }
 
@@ -120,7 +117,7 @@ class StrategyNode(ExternalGenerationNode):
         self._contexts = _checked_contexts(contexts)
         self._recipe = _checked_recipe(algorithm, arguments, num_points, self._contexts)
         # Checked now, so that the experiment can be saved when it is under way.
-        self._saved = as_text({"algorithm": algorithm, **self._recipe.arguments})
+        self._saved = _as_text({"algorithm": algorithm, **self._recipe.arguments})
         if not _is_loaded:  # a saved algorithm was checked when its node was made
             _require_possible(self._recipe, self._contexts)
         super().__init__(
@@ -371,7 +368,7 @@ class StrategyNode(ExternalGenerationNode):
         """
         hints = _SAVED | _SAVED_BY_AX
         if args.keys() != hints.keys():
-            raise ValueError(f"a saved node must have {sorted(hints)}, got {shown(sorted(args))}")
+            raise ValueError(f"a saved node must have {sorted(hints)}, got {short(sorted(args))}")
         registries = {
             "decoder_registry": decoder_registry,
             "class_decoder_registry": class_decoder_registry,
@@ -381,14 +378,14 @@ class StrategyNode(ExternalGenerationNode):
             for key, part in args.items()
         }
         for key, part in given.items():
-            if not is_of(part, hints[key]):
-                raise ValueError(f"{key} of a saved node must be {hints[key]}, got {shown(part)}")
-        arguments = from_text(given.pop("arguments"))
+            if not _is_of(part, hints[key]):
+                raise ValueError(f"{key} of a saved node must be {hints[key]}, got {short(part)}")
+        arguments = _from_text(given.pop("arguments"))
         own = inspect.signature(cls.__init__).parameters.keys() - {"algorithm"}
         if "algorithm" not in arguments or not own.isdisjoint(arguments):
             raise ValueError(
                 "arguments of a saved node must be an algorithm and its arguments, got "
-                f"{shown(sorted(arguments))}"
+                f"{short(sorted(arguments))}"
             )
         return given | arguments | {"_is_loaded": True}
 
@@ -398,8 +395,46 @@ def _to_json(node: StrategyNode) -> dict[str, Any]:
 
 
 CORE_ENCODER_REGISTRY[StrategyNode] = _to_json
-# Version 0.2.0 saved it under its class name.
-CORE_DECODER_REGISTRY[_SAVED_AS] = CORE_DECODER_REGISTRY[StrategyNode.__name__] = StrategyNode
+CORE_DECODER_REGISTRY[_SAVED_AS] = StrategyNode
+
+
+def _is_of(part: Any, hint: Any) -> bool:
+    if isinstance(hint, list):
+        return isinstance(part, list) and all(isinstance(each, hint[0]) for each in part)
+    return isinstance(part, hint) and (type(part) is not bool or hint is bool)
+
+
+def _as_text(arguments: Mapping[str, Any]) -> str:
+    """The arguments of a node as JSON; a ValueError if one could not be made again."""
+    plain = {}
+    for name, value in arguments.items():
+        is_algorithm = name == "algorithm" and callable(value)
+        try:
+            plain[name] = encode(value, name)
+            if is_algorithm and not is_allowed_algorithm(value):
+                known = getattr(value, "__name__", value)
+                raise ValueError(f"call allow_argument({known}, is_algorithm=True)")
+            decode(plain[name], name)
+        except ValueError as error:
+            raise ValueError(f"{name} cannot be saved: {error}") from error
+    return to_json(plain)
+
+
+def _from_text(text: str) -> dict[str, Any]:
+    """The arguments whose text `_as_text` made; a ValueError for any other text."""
+    try:
+        plain = from_json(text)
+        if not isinstance(plain, dict):
+            raise ValueError("they have no names")
+        arguments = {name: decode(part, name) for name, part in plain.items()}
+        for name, value in arguments.items():
+            require_bounded(name, value)
+        algorithm = arguments.get("algorithm")
+        if not isinstance(algorithm, str) and not is_allowed_algorithm(algorithm):
+            raise ValueError(f"algorithm must be a function or its name, got {short(algorithm)}")
+    except ValueError as error:
+        raise ValueError(f"saved arguments cannot be read: {error}") from error
+    return arguments
 
 
 def _checked_contexts(contexts: Sequence[str]) -> tuple[str, ...]:

@@ -22,7 +22,6 @@ from botorch_ext.domains.choices import Choice, Fixed, Ordered
 from botorch_ext.domains.parameters import Integer, Parameter, Real
 from botorch_ext.domains.space import Space
 from botorch_ext.domains.written_constraints import LinearConstraint
-from botorch_ext.integrations.stored_parameters import counted
 
 # Numbers count as even steps if they miss them by at most so many steps.
 _TOLERANCE = 1e-9
@@ -194,7 +193,7 @@ def _parameter(given: AxParameter, is_constrained: bool) -> Parameter:
     if given.parameter_type is ParameterType.INT:
         return Integer(int(given.lower), int(given.upper), log=given.log_scale)
     step = None if given.digits is None or given.log_scale else 10.0**-given.digits
-    return counted(Real(float(given.lower), float(given.upper), log=given.log_scale, step=step))
+    return Real(float(given.lower), float(given.upper), log=given.log_scale, step=step)
 
 
 def _choice(given: ChoiceParameter, is_constrained: bool) -> Parameter:
@@ -210,7 +209,7 @@ def _choice(given: ChoiceParameter, is_constrained: bool) -> Parameter:
                 f"parameter {given.name!r} must have values at even steps to be in a constraint, "
                 f"got {list(values)}"
             )
-        return counted(Real(low, high, step=step))
+        return Real(low, high, step=step)
     return Ordered(values)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
+from botorch_ext.codec import differences, encode, renamed
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.domains.space import Space
 from botorch_ext.exceptions import (
@@ -26,15 +27,12 @@ from botorch_ext.integrations.host_trials import (
     own_records,
     taken_back,
 )
-from botorch_ext.integrations.stored_parameters import form_of
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
-from botorch_ext.studies.description import describe, is_same
+from botorch_ext.studies.description import describe
 from botorch_ext.studies.kept_strategy import kept_copy, require_no_values
-from botorch_ext.studies.plain_arguments import plain
 from botorch_ext.studies.plain_events import from_json, to_json
-from botorch_ext.studies.translations import digested
 
 
 class HostedStrategy:
@@ -77,12 +75,10 @@ class HostedStrategy:
         self._fresh = kept_copy(strategy, minimize)
         self._sign = self._fresh.history.sign
         # Different parameters can have the same box, so the parameters are described as well.
-        parameters = {name: plain(form_of(each)) for name, each in space.parameters.items()}
-        of = [describe(strategy, whole=False)["strategy"], parameters, minimize]
-        self._described = from_json(to_json(of if objective is None else [*of, objective]))
-        digest = hashlib.sha256(to_json(digested(self._described)).encode())
-        self._of = digest.hexdigest()[:8]
-        # Whether records with a digest are of this strategy; other versions have other digests.
+        of = [describe(strategy)["strategy"], encode(space.parameters), minimize, objective]
+        self._described = from_json(to_json(_in_short(of)))
+        self._of = digest_of(self._described)
+        # Whether records with a digest are of this strategy; other machines have other digests.
         self._is_own = {self._of: True}
         self._is_described = False  # whether a trial has the description, under this digest
         self._records: dict[str, Record] = {}
@@ -295,7 +291,8 @@ class HostedStrategy:
             if record.strategy is not None:
                 self._is_described |= record.of == self._of
                 if record.of not in self._is_own:
-                    self._is_own[record.of] = is_same(record.strategy, self._described)
+                    different = differences(renamed(record.strategy), self._described)
+                    self._is_own[record.of] = next(different, None) is None
 
     def _record_of(self, trial: HostTrial) -> Record | None:
         """The record of a trial that was read, if it is one of this strategy; otherwise None."""
@@ -335,3 +332,20 @@ class HostedStrategy:
         x = strategy.domain.require_contains(x.to(like), "x")[0]
         context = trial.context if record is None else record.context
         return x, strategy.checked_context(context)
+
+
+def digest_of(value: Any) -> str:
+    """The digest of the plain values of any value."""
+    return hashlib.sha256(to_json(encode(value)).encode()).hexdigest()[:8]
+
+
+def _in_short(plain: Any) -> Any:
+    """Plain values with the digests of large tensors, because hosts take only short texts."""
+    if isinstance(plain, list):
+        return [_in_short(part) for part in plain]
+    if not isinstance(plain, dict):
+        return plain
+    if "bytes" in plain:
+        digest = hashlib.sha256(plain["bytes"].encode()).hexdigest()
+        return {key: part for key, part in plain.items() if key != "bytes"} | {"sha256": digest}
+    return {key: _in_short(part) for key, part in plain.items()}

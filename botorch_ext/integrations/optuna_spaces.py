@@ -16,7 +16,6 @@ from botorch_ext.domains.choices import Choice
 from botorch_ext.domains.parameters import Integer, Parameter, Real
 from botorch_ext.domains.space import Condition, Space
 from botorch_ext.integrations.recipes import UnsearchableSpace
-from botorch_ext.integrations.stored_parameters import counted
 
 
 def free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
@@ -85,9 +84,9 @@ def parameter(name: str, distribution: BaseDistribution) -> Parameter:
     try:
         match distribution:
             case FloatDistribution(low=low, high=high, log=log, step=step):
-                return counted(Real(low, high, log=log, step=step))
+                return Real(low, high, log=log, step=step)
             case IntDistribution(low=low, high=high, log=log, step=step):
-                return counted(Integer(low, high, log=log, step=step))
+                return Integer(low, high, log=log, step=step)
             case CategoricalDistribution(choices=choices):
                 # Optuna identifies values that are equal in Python, such as True, 1 and 1.0.
                 return Choice(tuple(x for i, x in enumerate(choices) if choices.index(x) == i))

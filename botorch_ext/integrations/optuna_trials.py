@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,10 +16,9 @@ from torch import Tensor
 from botorch_ext.domains import FiniteSet, host
 from botorch_ext.domains.space import Condition, Space
 from botorch_ext.integrations.host_trials import HostTrial, Record, Status
-from botorch_ext.integrations.hosted import HostedStrategy
+from botorch_ext.integrations.hosted import HostedStrategy, digest_of
 from botorch_ext.integrations.optuna_spaces import as_kept, space_of
 from botorch_ext.integrations.recipes import Recipe
-from botorch_ext.integrations.stored_parameters import form_of
 
 #: The attribute of a trial with its number, a digest of the space, and the record of the strategy,
 #: or the random point that was asked instead.
@@ -84,7 +82,7 @@ class FollowedStudy:
         self.space = space_of(dict(self._key[-1]), conditions)
         # Points are read only in the space in which they were asked, since columns of another space
         # have other meanings.
-        self._digest = hashlib.sha256(_text_of(self.space).encode()).hexdigest()[:8]
+        self._digest = digest_of(self.space.parameters)
         minimize = study.directions[0] == StudyDirection.MINIMIZE
         self._strategy = recipe.make(self.space)
         self.hosted = HostedStrategy(self._strategy, self.space, minimize)
@@ -194,17 +192,6 @@ def _key(study: Study, search_space: Mapping[str, BaseDistribution]) -> tuple[An
 
 def _identity(trial: FrozenTrial) -> tuple[Any, ...]:
     return trial._trial_id, trial.datetime_start, trial.datetime_complete
-
-
-def _text_of(space: Space) -> str:
-    """The parameters of a space as version 0.2.0 wrote them."""
-    texts = []
-    for name, each in space.parameters.items():
-        form = form_of(each)
-        kind = form.pop("class")
-        given = ", ".join(f"{key}={value!r}" for key, value in form.items())
-        texts.append(f"{name!r}: {kind}({given})")
-    return f"{{{', '.join(texts)}}}"
 
 
 def _parts(trial: FrozenTrial, space: Space, digest: str) -> list[HostTrial]:

@@ -410,6 +410,79 @@ class CandidateModels(ModelParts[KernelGP]):
             new._family, new._num_grown = family, len(candidates)
         return new
 
+    def to_arguments(self) -> dict[str, Any]:
+        """The arguments of `of_arguments`, by name.
+
+        Raises:
+            ValueError: If the models have data or transforms.
+        """
+        if self.num_observations or any(part.model.has_transforms for part in self.parts):
+            raise ValueError("models must have no data and no transforms")
+        means = {id(entry.mean): entry.mean for entry in self._entries}
+        places = {each: i for i, each in enumerate(means)}
+        return {
+            "names": [entry.name for entry in self._entries],
+            "kernels": [entry.kernel for entry in self._entries],
+            "noise_variances": torch.stack([entry.noise_variance for entry in self._entries]),
+            "means": list(means.values()),
+            "mean_of": [places[id(entry.mean)] for entry in self._entries],
+            "lengthscales": [entry.lengthscale for entry in self._entries],
+            "twin_of": [entry.twin_of for entry in self._entries],
+            "family": self._family,
+        }
+
+    @classmethod
+    def of_arguments(
+        cls,
+        *,
+        names: Sequence[str],
+        kernels: Sequence[Kernel],
+        noise_variances: Tensor,
+        means: Sequence[PriorMean | None],
+        mean_of: Sequence[int],
+        lengthscales: Sequence[float | None],
+        twin_of: Sequence[str | None],
+        family: GrowingFamily | None = None,
+    ) -> Self:
+        """Make a set again.
+
+        Args:
+            names: The name of each model.
+            kernels: The kernel of each model.
+            noise_variances: The noise variance of each model, ``m``.
+            means: The different prior means, which models share.
+            mean_of: The position of the mean of each model.
+            lengthscales: The lengthscale of each model, if it was made for one.
+            twin_of: The name of the model that a model is the twin of.
+            family: The family whose further models may join.
+
+        Returns:
+            The set.
+
+        Raises:
+            ValueError: If the arguments do not fit each other.
+        """
+        shared = [means[i] for i in mean_of]
+        found = candidate_list(
+            list(kernels), noise_variances, shared, list(names), noise_variances.dtype
+        )
+        rows = zip(found, lengthscales, twin_of, strict=True)
+        entries = [replace(each, lengthscale=number, twin_of=twin) for each, number, twin in rows]
+        single = {each.name for each in entries if each.twin_of is None}
+        if not single.issuperset(each.twin_of for each in entries if each.twin_of is not None):
+            raise ValueError("twin_of must have names of models that are no twins")
+        if not all(each.lengthscale is None or 0 < each.lengthscale < math.inf for each in entries):
+            raise ValueError("lengthscales must be positive and finite")
+        if family is not None:
+            if len(means) > 1 or None in lengthscales:
+                raise ValueError("models of a family must have one mean, and a lengthscale each")
+            (first,) = candidate_list(
+                family.kernel, family.noise_variance, dtype=noise_variances.dtype
+            )
+            own = {"kernel": first.kernel, "noise_variance": first.noise_variance}
+            family = replace(family, **own, mean=entries[0].mean)
+        return cls._of(entries, family)
+
     def _model(self, kernel: Kernel, noise_variance: Tensor, mean: PriorMean | None) -> KernelGP:
         return KernelGP(
             kernel,

@@ -146,6 +146,50 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         frozen._append(X, y)
         return frozen
 
+    def to_arguments(self) -> dict[str, Any]:
+        """The arguments of `of_arguments`, by name.
+
+        Raises:
+            ValueError: If the model has transforms.
+        """
+        if self.has_transforms:
+            raise ValueError("a model must have no transforms")
+        has_data = self.num_observations > 0
+        return {
+            "kernel": self.kernel,
+            "noise_variance": self.noise_variance,
+            "mean": self.mean,
+            "X": self.train_inputs[0] if has_data else None,
+            "y": self.train_targets if has_data else None,
+        }
+
+    @classmethod
+    def of_arguments(
+        cls,
+        *,
+        kernel: Kernel,
+        noise_variance: Tensor,
+        mean: PriorMean | None = None,
+        X: Tensor | None = None,
+        y: Tensor | None = None,
+    ) -> Self:
+        """Make a model again, with its data.
+
+        Args:
+            kernel: As for the class.
+            noise_variance: As for the class.
+            mean: As for the class.
+            X: The points of the data, ``n x d``; None without data.
+            y: The observations, ``n``; None without data.
+
+        Returns:
+            The model.
+        """
+        model = cls(kernel, noise_variance, mean, dtype=noise_variance.dtype)
+        if X is not None and y is not None:
+            model._append(X, y)
+        return model
+
     def fork(self) -> Self:
         new = self._shallow_copy()
         new._inputs, new.factor = self._inputs.clone(), self.factor.fork()

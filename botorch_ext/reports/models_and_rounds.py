@@ -169,6 +169,6 @@ def _model_names(plain: Any, depth: int = 0) -> list[Any]:
     if not isinstance(plain, dict) or depth > 8:
         return []
     names = plain.get("names")
-    if isinstance(names, list) and "models" in plain:
+    if isinstance(names, list) and "kernels" in plain:
         return names
     return next((found for part in plain.values() if (found := _model_names(part, depth + 1))), [])

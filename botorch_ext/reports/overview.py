@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NoStudyError
 from botorch_ext.reports.parameters import Column, Columns, columns_of
-from botorch_ext.reports.strategy_description import GivenData, given_data
+from botorch_ext.reports.strategy_description import GivenData, given_data, readable
 from botorch_ext.reports.words import short
 from botorch_ext.studies.plain_events import PlainRecord, in_sign
-from botorch_ext.studies.translations import bare
 
 if TYPE_CHECKING:
     from botorch_ext.studies.databases import Database
@@ -267,7 +266,7 @@ def overview_of(journal: Journal) -> Overview:
         entries, _ = journal.since(connection, journal.start)
     stories, last = _stories(entries, journal)
     began_at = entries[0].at if entries else None
-    place, description = journal.database.name, bare(journal.description)
+    place, description = journal.database.name, readable(journal.description)
     return Overview(place, journal.name, journal.minimize, description, stories, began_at, last)
 
 

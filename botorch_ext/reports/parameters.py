@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from botorch_ext.reports.strategy_description import as_dict, finite_rows, strategies
+from botorch_ext.reports.strategy_description import as_dict, finite_rows, is_number, strategies
 from botorch_ext.reports.words import in_words, number, short
 
 #: Stands for the number of a column that does not count.
@@ -151,28 +151,39 @@ def _numbered(space: dict[str, Any], prefix: str, num: int) -> list[Column]:
 
 def _named(space: dict[str, Any], num: int) -> list[Column]:
     """Columns of named parameters; none where it is no space of so many columns."""
-    parameters, order = as_dict(space.get("parameters")), space.get("order")
-    names = [name for name in _listed(order) if isinstance(name, str) and name in parameters]
-    free = [name for name in names if _varies(as_dict(parameters[name]))]
+    parameters = {name: as_dict(each) for name, each in as_dict(space.get("parameters")).items()}
+    free = [name for name, each in parameters.items() if _varies(each)]
     if len(free) != num or not free:
         return []
-    plain = _numbered(space, "x", num)
+    conditions = as_dict(space.get("conditions"))
     return [
         Column(
             short(name),
             unit=short(unit) if isinstance(unit := known.get("unit"), str) else "",
-            log=column.log,
-            whole=column.whole or known.get("class") == "Integer",
+            log=known.get("log") is True,
+            whole=known.get("class") == "Integer",
             labels=tuple(
                 (float(code), short(in_words(value)))
                 for code, value in enumerate(_listed(known.get("values")))
             ),
             has_name=True,
-            needs=column.needs,
+            needs=_named_needs(conditions.get(name), parameters, free),
         )
-        for name, column in zip(free, plain, strict=True)
-        for known in [as_dict(parameters[name])]
+        for name in free
+        for known in [parameters[name]]
     ]
+
+
+def _named_needs(
+    needed: Any, parameters: dict[str, dict[str, Any]], free: list[str]
+) -> tuple[int, tuple[float, ...]] | None:
+    """The place of the parameter that a condition names, and the numbers of its values."""
+    if not isinstance(needed, list) or len(needed) != 2 or needed[0] not in free:
+        return None
+    parent, values = needed[0], _listed(needed[1])
+    known = _listed(parameters[parent].get("values"))
+    numbers = [known.index(value) for value in values if value in known] if known else values
+    return free.index(parent), tuple(float(number) for number in numbers if is_number(number))
 
 
 def _varies(parameter: dict[str, Any]) -> bool:

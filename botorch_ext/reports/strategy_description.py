@@ -5,7 +5,11 @@ Files of others may hold any description, and none of them is an error.
 
 from __future__ import annotations
 
+import base64
+import math
 import sys
+from array import array
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -13,6 +17,9 @@ from botorch_ext.reports.words import in_words, short
 
 # Strategies that one plays which are shown, and levels at which they are compared.
 _MOST_BASES, _DEEPEST = 12, 8
+# The deepest nesting of a description, and the codes of Python's arrays for dtypes of tensors.
+_DEEPEST_VALUES = 64
+_CODES = {"float64": "d", "float32": "f", "int64": "q", "int32": "i", "bool": "b"}
 
 
 @dataclass(frozen=True)
@@ -30,11 +37,81 @@ class GivenData:
     values: list[float]
 
 
+def readable(description: dict[str, Any]) -> dict[str, Any]:
+    """A description whose parts are those of Python: objects are dicts of their class and their
+    arguments, and tensors are lists."""
+    return description | {"strategy": _readable(description.get("strategy"), 0)}
+
+
+def _readable(plain: Any, depth: int) -> Any:
+    if depth > _DEEPEST_VALUES:
+        return "..."
+    if isinstance(plain, list):
+        return [_readable(part, depth + 1) for part in plain]
+    if not isinstance(plain, dict):
+        return plain
+    if "tensor" in plain:
+        return _rows(plain)
+    if len(plain) == 1 and "dict" in plain:
+        parts = plain["dict"]
+        pairs = parts if isinstance(parts, list) else as_dict(parts).items()
+        pairs = [pair for pair in pairs if isinstance(pair, list | tuple) and len(pair) == 2]
+        return {str(key): _readable(part, depth + 1) for key, part in pairs}
+    if len(plain) == 1 and "dtype" in plain:
+        return plain["dtype"]
+    name = plain.get("class", plain.get("algorithm", plain.get("unknown")))
+    if name is None:
+        return plain
+    inner = {
+        key: _readable(part, depth + 1) for key, part in as_dict(plain.get("arguments")).items()
+    }
+    return {"class": str(name).rpartition(".")[2]} | inner | _values(plain)
+
+
+def _values(plain: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a kernel or a mean, whose description has the numbers of the optimiser."""
+    found, constraints = {}, as_dict(plain.get("constraints"))
+    for key, tensor in as_dict(plain.get("values")).items():
+        rows, given = _rows(as_dict(tensor)), constraints.get(f"{key}_constraint", ["Positive"])
+        is_raw = key.startswith("raw_") and key != "raw_constant"
+        if is_raw and given == ["Positive"]:
+            rows = _each(lambda raw: max(raw, 0.0) + math.log1p(math.exp(-abs(raw))), rows)
+        if not is_raw or given == ["Positive"] or _listed(given)[-1:] == [None]:
+            found[key.removeprefix("raw_")] = rows
+    return found
+
+
+def _each(function: Callable[[float], float], rows: Any) -> Any:
+    if isinstance(rows, list):
+        return [_each(function, row) for row in rows]
+    return function(rows) if is_number(rows) else rows
+
+
+def _rows(tensor: dict[str, Any]) -> Any:
+    """The numbers of a tensor, nested as its shape says; its shape if they are unknown."""
+    shape, values = tensor.get("shape"), tensor.get("values")
+    if "bytes" in tensor and (code := _CODES.get(str(tensor.get("tensor")))) is not None:
+        try:
+            values = array(code, base64.b64decode(tensor["bytes"])).tolist()
+        except (ValueError, TypeError):
+            return tensor
+    sizes = shape if isinstance(shape, list) and all(type(size) is int for size in shape) else None
+    if not isinstance(values, list) or sizes is None or math.prod(sizes) != len(values):
+        return {"dtype": tensor.get("tensor"), "shape": shape}
+    for size in reversed(sizes[1:]):
+        values = [values[i : i + size] for i in range(0, len(values), size)] if size else values
+    return values if sizes else values[0]
+
+
+def _listed(plain: Any) -> list[Any]:
+    return plain if isinstance(plain, list) else []
+
+
 def called(description: dict[str, Any]) -> str:
     """What a strategy is called: the function it was made by, or its class."""
     strategy = description.get("strategy")
     of_class = strategy.get("class") if isinstance(strategy, dict) else strategy
-    return short(in_words(description.get("made_by") or of_class))
+    return short(in_words(of_class))
 
 
 def arguments(description: dict[str, Any]) -> list[tuple[str, str]]:
@@ -61,12 +138,10 @@ def given_data(description: dict[str, Any]) -> GivenData | None:
     for strategy in strategies(description):
         initial = strategy.get("initial")
         if isinstance(initial, list) and len(initial) == 2:
-            X, Y = map(as_dict, initial)
-            points, values = finite_rows(X.get("values")), finite_rows(Y.get("values"))
+            X, Y = initial
+            points, values = finite_rows(X), finite_rows(Y)
             if values and len(points) in (0, len(values)):
                 return GivenData(len(values), points, [row[0] for row in values])
-            for count in finite_rows([Y.get("shape")]):
-                return GivenData(int(count[0]), [], [])
     return None
 
 

@@ -14,9 +14,9 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.schema import CreateTable
 
 from botorch_ext.checks import short
-from botorch_ext.exceptions import BrokenStudyError, NewerStudyError, NoStudyError
+from botorch_ext.exceptions import BrokenStudyError, NewerStudyError, NoStudyError, StudyError
 from botorch_ext.studies.databases import Database
-from botorch_ext.studies.plain_events import from_json, to_json
+from botorch_ext.studies.plain_events import FORMAT, from_json, to_json
 
 SCHEMA = 1
 
@@ -210,6 +210,7 @@ class Journal:
             raise BrokenStudyError(
                 f"the description of study {name!r} in {database.name} cannot be read: {error}"
             ) from error
+        _require_readable(description, f"study {name!r} in {database.name}")
         parts = (str(schema), name, str(bool(row.minimize)), row.description)
         start = Position(0, _digest("", *parts))
         keeps_last = _STUDIES.c.last in columns and _STUDIES.c.last_digest in columns
@@ -347,6 +348,26 @@ def _require_only_tables(connection: Connection, database: Database) -> None:
 
 def _without_spaces(text: str) -> str:
     return "".join(str(text).split())
+
+
+def _require_readable(description: dict[str, Any], whose: str) -> None:
+    """Raises a StudyError for a description that another version, or none, wrote."""
+    number = description.get("format", 1)
+    if type(number) is not int or number < 1:
+        raise BrokenStudyError(
+            f"the description of {whose} cannot be read: its format is {short(number)}"
+        )
+    if number > FORMAT:
+        raise NewerStudyError(
+            f"the description of {whose} has format {number}, and this version of botorch_ext "
+            f"knows {FORMAT}: use a newer one"
+        )
+    if number < FORMAT:
+        raise StudyError(
+            f"{whose} was written by botorch-ext 0.2 or earlier, which alone reads it: go on with "
+            "botorch-ext 0.2.0, or write its trials to a table with that version and begin a new "
+            "study with them as initial data"
+        )
 
 
 def _digest(before: str, *parts: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import torch
 from torch import Tensor
 
+from botorch_ext.codec import is_same
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError, StudyError
 from botorch_ext.models.candidates import CandidateModels
@@ -18,7 +19,6 @@ from botorch_ext.models.specification import Candidate
 from botorch_ext.strategies import Asked, Event, Strategy
 from botorch_ext.strategies.events import Attached, History
 from botorch_ext.studies.event_lines import as_text, from_text
-from botorch_ext.studies.plain_numbers import same_numbers
 from botorch_ext.studies.threads import give_threads_back, limits_threads, threads_for
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _nearest(x: Tensor, domain: Domain | None, row: Any) -> Tensor:
         own = domain.points[row]
     elif isinstance(domain, Box) and len(x) == domain.dim:
         own = torch.minimum(torch.maximum(x, domain.lower), domain.upper)
-    if torch.equal(own, x) or not same_numbers(own.tolist(), x.tolist()):
+    if torch.equal(own, x) or not is_same(own.tolist(), x.tolist()):
         return x
     return own.clone()
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from botorch_ext.exceptions import AnotherStrategyError, NoStudyError
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.column_heads import ColumnHeads
-from botorch_ext.studies.described_strategies import described_strategy
-from botorch_ext.studies.description import describe, require_same
+from botorch_ext.studies.description import describe, described_strategy, require_same
 from botorch_ext.studies.kept_strategy import require_no_values
 
 if TYPE_CHECKING:

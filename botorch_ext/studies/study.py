@@ -29,7 +29,7 @@ from botorch_ext.strategies.event_checks import id_of
 from botorch_ext.strategies.named_points import Points
 from botorch_ext.strategies.noted_warnings import level_of_the_caller
 from botorch_ext.studies.column_heads import ColumnHeads
-from botorch_ext.studies.described_strategies import described_strategy
+from botorch_ext.studies.description import described_strategy
 from botorch_ext.studies.kept_strategy import KeptStrategy
 from botorch_ext.studies.opening import is_text, opened
 from botorch_ext.studies.plain_events import in_sign

@@ -502,7 +502,7 @@ MODEL = {
     "index": "SingleTaskGP",
     "class": "<class 'botorch.models.model.Model'>",
 }
-NAMED = {"class": "function", "state": {"name": "half of the range"}}
+NAMED = {"function": "half of the range"}
 
 
 @pytest.mark.parametrize(
@@ -510,7 +510,7 @@ NAMED = {"class": "function", "state": {"name": "half of the range"}}
     [
         ({"num_initial": 3}, "a saved node must have"),
         ({"arguments": json.dumps({"algorithm": "gp_bucb", "name": "x"})}, "an algorithm and its"),
-        ({"arguments": json.dumps({"algorithm": NAMED})}, "algorithm must be a function that is"),
+        ({"arguments": json.dumps({"algorithm": NAMED})}, "algorithm must be a function or its"),
         ({"name": MODEL}, "name of a saved node must be"),
         ({"transition_criteria": [1]}, "transition_criteria of a saved node"),
         ({"pausing_criteria": [MODEL]}, "pausing_criteria of a saved node"),

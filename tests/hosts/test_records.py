@@ -249,24 +249,3 @@ def test_contexts_are_those_of_the_arguments_or_of_the_host():
     recipe = Recipe("cgp_ucb", takes_contexts=True)
     assert recipe.is_contextual and recipe.make(BOTH, context_domain=1).context_space.dim == 1
     assert not Recipe("gp_bucb", takes_contexts=True).is_contextual
-
-
-def test_records_of_0_2_0_are_of_the_same_methods():
-    """Its digests, from before arguments left."""
-    space, given = bx.Space(a=bx.Real(0, 1)), {"noise_variance": 0.01, "horizon": 20, "width": 1.0}
-    digests = {}
-    for name, more in (
-        ("bpe", {}),
-        ("bpe_delay", {"delay": 2}),
-        ("phased_uncertainty_sampling", {}),
-        ("gp_ucb", {"horizon": None}),
-    ):
-        arguments = {key: value for key, value in (given | more).items() if value is not None}
-        strategy = getattr(bx.algorithms, name)(space, RBFKernel(), **arguments)
-        digests[name] = HostedStrategy(strategy, space)._of
-    assert digests == {
-        "bpe": "2dc732fc",
-        "bpe_delay": "595c62d8",
-        "phased_uncertainty_sampling": "f850e230",
-        "gp_ucb": "10f2c7e5",
-    }

@@ -13,6 +13,7 @@ from functools import cache, partial
 from typing import Any
 
 import torch
+from gpytorch.means import ConstantMean
 
 import botorch_ext as bx
 from botorch_ext import algorithms, strategies
@@ -86,8 +87,8 @@ def _growing(scenario: Scenario) -> bx.CandidateModels:
     )
 
 
-def _level(value: float) -> Any:
-    return lambda X: X.new_full(X.shape[:-1], value)
+def _level(value: float) -> ConstantMean:
+    return ConstantMean().initialize(constant=value)
 
 
 def _of(models: Callable[[Scenario], Any]) -> Given:

@@ -104,17 +104,18 @@ def test_values_of_contexts_and_from_outside_are_not_said_to_compare(path, capsy
     assert "the best of all may only have had the best context" in text
 
 
-def test_candidate_models_that_cannot_be_made_again_are_named(path, capsys, no_pictures):
+def test_a_strategy_that_cannot_be_made_again_is_named(path, capsys, no_pictures):
     box = bx.Box([[0.0], [1.0]])
-    models = bx.CandidateModels.lengthscales(rbf(1.0), [0.3, 0.7], 0.01)
-    study = bx.Study(path, bx.algorithms.he_gp_ucb(box, models, rkhs_bound=1.0, noise_std=0.1))
+    given = {"noise_variance": 0.01, "width": 1.0, "mean": lambda X: X[..., 0]}
+    study = bx.Study(path, bx.algorithms.gp_bucb(box, rbf(1.0), **given))
     for x in box.sample(3, seed=1):
         study.attach(x, float(x[0]))
+    message = "cannot make its strategy again, mean of its strategy is the function "
     for command in ("ask", "recommended"):
-        assert "cannot make its strategy he_gp_ucb again" in refused(capsys, command, path)
+        assert message in refused(capsys, command, path)
     file = path.with_suffix(".html")
     shown(capsys, "report", path, "-o", file)
-    assert "cannot make its strategy he_gp_ucb again" in file.read_text()
+    assert message in file.read_text()
 
 
 def test_empty_studies_and_those_without_values(path, figures):
@@ -149,7 +150,8 @@ def test_hostile_text_is_shown_and_not_obeyed(path, drawn, request):
     if not drawn:
         request.getfixturevalue("no_pictures")
     names = [HOSTILE, r"$\frac{", "a & b"]
-    strategy = {"class": HOSTILE, HOSTILE: HOSTILE, "models": {"names": names, "models": []}}
+    models = {"class": HOSTILE, "arguments": {"names": names, "kernels": []}}
+    strategy = {"class": HOSTILE, "arguments": {HOSTILE: HOSTILE, "models": models}}
     description = {"versions": {HOSTILE: HOSTILE}, "strategy": strategy}
     bodies = []
     for id in range(4):

@@ -157,7 +157,7 @@ def test_a_class_that_a_file_names_is_not_imported(path):
     filled(path)
     execute(path, f"UPDATE {STUDIES} SET description = replace(description, 'Random', 'this.R')")
     sys.modules.pop("this", None)  # which prints when it is imported
-    with pytest.raises(AnotherStrategyError, match=r"class is 'this\.R"):
+    with pytest.raises(AnotherStrategyError, match=r"class is 'strategies\.this\.R"):
         bx.Study(path, at_random())
     assert "this" not in sys.modules
 
