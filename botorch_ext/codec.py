@@ -29,7 +29,7 @@ from enum import Enum
 from functools import cache, partial
 from importlib import import_module
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -385,7 +385,8 @@ def _names_of_arguments(kind: Any) -> tuple[str, ...]:
         if any(each.kind is each.VAR_POSITIONAL for each in parameters):
             return ("kernels",)
         if any(each.kind is each.VAR_KEYWORD for each in parameters):
-            more = _OF_KERNELS if kind.has_lengthscale else ("batch_shape", "active_dims")
+            has_scale = cast(Any, kind).has_lengthscale
+            more = _OF_KERNELS if has_scale else ("batch_shape", "active_dims")
             names += [name for name in more if name not in names]
     return tuple(names)
 
@@ -400,7 +401,7 @@ def _defaults(called: Any) -> dict[str, Any]:
         made = {each.name: each.default_factory for each in fields(called)}
         given |= {name: make() for name, make in made.items() if make is not MISSING}
     if hasattr(called, "of_arguments"):
-        return _defaults(called.of_arguments)
+        return _defaults(cast(Any, called).of_arguments)
     given = (_OF_KERNELS if is_kernel else {}) | given
     return {name: _encoded(default, name, 0) for name, default in given.items()}
 
@@ -441,7 +442,7 @@ def _library_name(thing: Any) -> str | None:
     return None
 
 
-def _in_room(place: str, name: str) -> type | None:
+def _in_room(place: str, name: str) -> Any:
     found: Any = vars(import_module(place)).get(name)
     is_class = isinstance(found, type) and not name.startswith("_")
     return found if is_class and (is_dataclass(found) or hasattr(found, "ask")) else None

@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import os
 import sys
 from copy import deepcopy
 from pathlib import Path
@@ -309,7 +310,7 @@ def hostile(draw):
 
 
 @pytest.mark.filterwarnings("ignore")
-@settings(max_examples=150)
+@settings(max_examples=int(os.environ.get("HOSTILE_TEXTS", "150")), deadline=None)
 @given(text=hostile())
 def test_nothing_in_a_hostile_text_runs(text):
     if not seen:  # or what it needs would be imported under watch
