@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     )
     from botorch_ext.analysis import estimates, information_gain
     from botorch_ext.delays import rounds
+    from botorch_ext.codec import allow_argument
     from botorch_ext.domains import Box, Choice, ContextSpace, FiniteSet, Integer, Real, Space
     from botorch_ext.domains.sharded_set import ShardedSet
     from botorch_ext.hyperparameters.fitted import Fitted
@@ -71,6 +72,7 @@ __all__ = [
     "Trial",
     "acquisition",
     "algorithms",
+    "allow_argument",
     "analysis",
     "delays",
     "estimates",
@@ -91,6 +93,7 @@ __all__ = [
 # A name is loaded when it is first used: BoTorch's models and the scipy they need take 0.2 s to
 # import, its input constructors 0.6 s. The modules that hold the names that are no modules:
 _HOMES = {
+    "codec": ("allow_argument",),
     "domains": ("Box", "Choice", "ContextSpace", "FiniteSet", "Integer", "Real", "Space"),
     "domains.sharded_set": ("ShardedSet",),
     "hyperparameters.fitted": ("Fitted",),
