@@ -16,8 +16,8 @@ if TYPE_CHECKING:
         widths,
     )
     from botorch_ext.analysis import estimates, information_gain
-    from botorch_ext.delays import rounds
     from botorch_ext.codec import allow_argument
+    from botorch_ext.delays import rounds
     from botorch_ext.domains import Box, Choice, ContextSpace, FiniteSet, Integer, Real, Space
     from botorch_ext.domains.sharded_set import ShardedSet
     from botorch_ext.hyperparameters.fitted import Fitted
