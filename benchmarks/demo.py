@@ -24,6 +24,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 import botorch_ext as bx
+from benchmarks.common.pictures import save
 from benchmarks.measured.svc import SVCTuning
 from botorch_ext.plotting import plot_best_value, plot_posterior_1d
 from botorch_ext.strategies import RandomSearch
@@ -167,7 +168,7 @@ def picture(
         ax.set_title(f"after {number} results")
         ax.set_ylabel("accuracy" if ax is axes[0] else "")
     unfinished = path.with_stem(f"{path.stem}-unfinished")
-    figure.savefig(unfinished, dpi=110)
+    save(figure, unfinished, 110)
     unfinished.replace(path)  # at once: that it is there says that all came to its end
     plt.close(figure)
 

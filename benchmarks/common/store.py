@@ -1,8 +1,10 @@
-"""Store of rows: one file of JSON lines for each method, to which lines are only added."""
+"""Store of rows: one file of JSON lines for each method, to which lines are only added, and one
+compressed file of all rows of before."""
 
 from __future__ import annotations
 
 import json
+import lzma
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -34,6 +36,10 @@ class Case(Protocol):
 
 
 _Case = TypeVar("_Case", bound=Case)
+
+
+# The file of the rows that `Store.compress` has put together.
+_COMPRESSED = "rows.jsonl.xz"
 
 
 class Store:
@@ -73,12 +79,23 @@ class Store:
                 stale.add(case)
         return found, len(stale - found.keys())
 
+    def compress(self) -> None:
+        """Puts all rows into one compressed file, once nobody adds rows."""
+        lines = "".join(f"{json.dumps(row)}\n" for row in self._all())
+        new = self._folder / f"new_{_COMPRESSED}"
+        new.write_bytes(lzma.compress(lines.encode(), preset=9))
+        new.replace(self._folder / _COMPRESSED)
+        for path in self._folder.glob("*.jsonl"):
+            path.unlink()
+
     def _all(self) -> Iterable[Row]:
-        for path in sorted(self._folder.glob("*.jsonl")):
-            for line in path.read_text().splitlines():
-                try:
-                    row = json.loads(line or "null")
-                except json.JSONDecodeError:
-                    continue  # a part of a line
-                if isinstance(row, dict):
-                    yield row
+        compressed = self._folder / _COMPRESSED
+        texts = [lzma.decompress(compressed.read_bytes()).decode()] if compressed.exists() else []
+        texts += [path.read_text() for path in sorted(self._folder.glob("*.jsonl"))]
+        for line in (line for text in texts for line in text.splitlines()):
+            try:
+                row = json.loads(line or "null")
+            except json.JSONDecodeError:
+                continue  # a part of a line
+            if isinstance(row, dict):
+                yield row

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
+import lzma
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,8 +36,10 @@ def judged(rows: Sequence[Row], column: str, most: float) -> list[Row]:
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
-    """Rows with the same keys as a CSV file."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    """Rows with the same keys as a CSV file, compressed where its name ends with ``.xz``."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    content = text.getvalue().encode()
+    path.write_bytes(lzma.compress(content, preset=9) if path.suffix == ".xz" else content)

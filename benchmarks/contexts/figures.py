@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.common.pictures import save
 from benchmarks.common.repeated_runs import column
 from benchmarks.common.tables import Row
 from benchmarks.contexts import peptides, sensors
@@ -76,7 +77,7 @@ def draw(
 def _save(figure: Figure, path: Path) -> None:
     import matplotlib.pyplot as plt
 
-    figure.savefig(path, dpi=110)
+    save(figure, path, 110)
     plt.close(figure)
 
 

@@ -4,7 +4,7 @@
 
 The experiments of Vakili et al. 2023, section 7, on a 50 x 50 grid, with their constant width and
 a GP-UCB-SDF that censors what is pending; and what the paper has not: GP-BUCB, the theoretical
-width, heavy-tailed delays, the continuous box. Writes report.md, runs.csv and five pictures.
+width, heavy-tailed delays, the continuous box. Writes report.md, runs.csv.xz and five pictures.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def main(argv: list[str] | None = None) -> None:
     for row in rows:
         del row["curve"]
     write_report(options, report(rows, objectives), setting, PICTURES)
-    write_csv(options.output / "runs.csv", rows)
+    write_csv(options.output / "runs.csv.xz", rows)
 
 
 def _cases(setting: Setting, first_seed: int) -> Iterator[Case]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.common.pictures import save
 from benchmarks.common.repeated_runs import column, draw_means
 from benchmarks.common.tables import Row
 from benchmarks.delayed_feedback.objectives import OBJECTIVES
@@ -72,7 +73,7 @@ def _save(figure: Figure, axes: Sequence[Axes], path: Path, columns: int) -> Non
         if (legend := ax.get_legend()) is not None:
             legend.remove()
     figure.legend(handles, labels, loc="outside upper center", ncols=columns)
-    figure.savefig(path, dpi=120)
+    save(figure, path, 120)
     plt.close(figure)
 
 

@@ -11,7 +11,7 @@ Each decision fits a SingleTaskGP and chooses four points, which are evaluated t
 - *UpperConfidenceBound*: BoTorch's, which takes no pending points: four maximisations in a row.
 - *Sobol*: quasi-random points.
 
-Every bound has width 2 (beta = 4). Writes report.md and runs.csv.
+Every bound has width 2 (beta = 4). Writes report.md and runs.csv.xz.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> None:
     text += f"\n`python -m benchmarks.drop_in` on {describe_machine()}.\n"
     print(text)
     (options.output / "report.md").write_text(text)
-    write_csv(options.output / "runs.csv", rows)
+    write_csv(options.output / "runs.csv.xz", rows)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 Breadthwise exploration, BPE, GP-UCB and IGP-UCB on functions that fall from their maximum like a
 power b of the distance, for Matern kernels of three smoothnesses, d = 1 and 2: regret against the
 horizon on log axes, its slopes beside the exponents of propositions 1 and 2, and what each
-instance should cost. Writes report.md, runs.csv and four pictures.
+instance should cost. Writes report.md, runs.csv.xz and four pictures.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> None:
     longest = setting.breadthwise_plane[1]
     draw(rows, to_draw(setting.instances, longest, options.seed), options.output)
     write_report(options, report(rows, costs), f"{setting}, {took}", PICTURES)
-    write_csv(options.output / "runs.csv", rows)
+    write_csv(options.output / "runs.csv.xz", rows)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.common.pictures import save
 from benchmarks.common.tables import Row
 from benchmarks.easy_instances.claims import (
     OURS,
@@ -165,7 +166,7 @@ def _draw_trees(cases: Sequence[Case], path: Path) -> None:
 def _save(figure: Figure, path: Path) -> None:
     import matplotlib.pyplot as plt
 
-    figure.savefig(path, dpi=90)
+    save(figure, path, 90)
     plt.close(figure)
 
 

@@ -4,7 +4,7 @@
 
 insured_ucb, credible_ucb, certified_bucb and safe_ucb beside the plain and the robust methods.
 Every run adds a line to a file in the folder ``runs`` of the output; started again, the command
-runs only what is missing. Writes report.md, runs.csv and regret.png from all lines that are there.
+runs only what is missing. Writes report.md and regret.png from all lines that are there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from benchmarks.common.command_line import DATA_FOLDER, parse_options
 from benchmarks.common.reports import write_report
 from benchmarks.common.resumable import run_missing
 from benchmarks.common.store import Store
-from benchmarks.common.tables import write_csv
 from benchmarks.insured.figures import PICTURES, draw
 from benchmarks.insured.report import report
 from benchmarks.insured.runs import KEY, attempt, cases
@@ -26,7 +25,7 @@ from benchmarks.insured.tables import TABLES
 _COLUMNS = (*KEY, "regret", "late", "best", "lost", "wall")
 _MORE = {
     "only": {"nargs": "+", "choices": list(TABLES), "help": "tables to run (default: all)"},
-    "report": {"action": "store_true", "help": "run nothing, only write the report"},
+    "report": {"action": "store_true", "help": "run nothing, write the report, compress the rows"},
 }
 
 
@@ -54,9 +53,8 @@ def main(argv: list[str] | None = None) -> None:
         draw(rows, options.output)
         text = report(rows, len(all_cases) - len(rows))
         write_report(options, text, f"{seeds} seeds", PICTURES)
-        write_csv(
-            options.output / "runs.csv", [{name: row[name] for name in _COLUMNS} for row in rows]
-        )
+    if options.more["report"]:
+        store.compress()
     if failures:
         sys.exit(f"{failures} runs failed")
 

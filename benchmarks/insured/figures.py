@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.common.pictures import save
 from benchmarks.common.tables import Row
 from benchmarks.insured.claims import cells, pairs, ratio
 from benchmarks.insured.methods import (
@@ -81,7 +82,7 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
             loc="upper center",
             bbox_to_anchor=(0.5, -0.09),
         )
-    figure.savefig(folder / "regret.png", dpi=100)
+    save(figure, folder / "regret.png", 100)
     plt.close(figure)
 
 

@@ -5,7 +5,7 @@
 GP-UCB against the two methods of Bogunovic and Krause 2021, EC-GP-UCB, which is told eps, and
 Phased GP Uncertainty Sampling, which is not, with their theoretical widths, (1) on the lock-out
 instance, made so that GP-UCB's confidence bounds exclude the best arm for ever, and (2) on generic
-perturbations of functions whose RKHS norm is known. Writes report.md, runs.csv and regret.png.
+perturbations of functions whose RKHS norm is known. Writes report.md, runs.csv.xz and regret.png.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> None:
     generic = generic_rows(setting, options)
     draw(curves, generic, options.output / "regret.png")
     write_report(options, report(locked, generic), setting, PICTURES)
-    write_csv(options.output / "runs.csv", [*locked, *generic])
+    write_csv(options.output / "runs.csv.xz", [*locked, *generic])
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.common.pictures import save
 from benchmarks.common.repeated_runs import draw_means
 from benchmarks.common.tables import Row
 from benchmarks.misspecification.report import cautious, dims_of, regret_of
@@ -61,7 +62,7 @@ def draw(curves: dict[str, list[list[float]]], generic: list[Row], path: Path) -
         ax.set_ylabel(f"regret per step\n(mean ± s.e., {num_instances} instances)")
     handles, labels = axes[1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize="small")
-    figure.savefig(path, dpi=110)
+    save(figure, path, 110)
     plt.close(figure)
 
 

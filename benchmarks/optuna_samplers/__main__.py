@@ -33,7 +33,7 @@ _MORE = {
     "only": {"nargs": "+", "choices": list(SAMPLERS), "help": "samplers (default: all)"},
     "problems": {"nargs": "+", "choices": _PROBLEMS, "help": "problems (default: all)"},
     "seeds": {"type": int, "default": 10, "help": "how many (default 10)"},
-    "report": {"action": "store_true", "help": "run nothing, only write the report"},
+    "report": {"action": "store_true", "help": "run nothing, write the report, compress the rows"},
     "together": {"action": "store_true", "help": "only check processes at once on one storage"},
 }
 
@@ -58,6 +58,8 @@ def main(argv: list[str] | None = None) -> None:
     text = report(rows, len(all_cases) - len(rows), checks)
     num_seeds = len({row["seed"] for row in rows})
     write_report(options, text, f"{num_seeds} seeds" if rows else "processes at once alone so far")
+    if options.more["report"]:
+        store.compress()
     if failures:
         sys.exit(f"{failures} runs failed")
 

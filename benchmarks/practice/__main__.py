@@ -7,7 +7,7 @@ The library's methods beside BoTorch's, Optuna's and random search, on functions
 and on two real tuning tasks, with noise, one at a time and in parallel, with late results, failing
 evaluations, outliers and coarse values, and on ten further functions. Every run adds a line to a
 file in the folder ``runs`` of the output; started again, the command runs only what is missing.
-Writes report.md, runs.csv and the pictures from all lines that are there.
+Writes report.md and the pictures from all lines that are there.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from benchmarks.common.command_line import Options, parse_options
 from benchmarks.common.reports import write_report
 from benchmarks.common.resumable import run_missing
 from benchmarks.common.store import Store
-from benchmarks.common.tables import write_csv
 from benchmarks.practice.figures import PICTURES, draw
 from benchmarks.practice.methods import METHODS
 from benchmarks.practice.problems import problems
-from benchmarks.practice.report import csv_rows, report
+from benchmarks.practice.report import report
 from benchmarks.practice.runs import FIRST_SEED, Case, attempt, cases
 from benchmarks.practice.settings import NOISES, PRIMARY, SETTINGS
 
@@ -39,7 +38,7 @@ _MORE = {
         "default": 10,
         "help": f"how many from {FIRST_SEED} + SEED (default 10)",
     },
-    "report": {"action": "store_true", "help": "run nothing, only write the report"},
+    "report": {"action": "store_true", "help": "run nothing, write the report, compress the rows"},
 }
 
 
@@ -65,7 +64,8 @@ def main(argv: list[str] | None = None) -> None:
         draw(rows, options.output)
         text = report(rows, len(all_cases) - len(rows))
         write_report(options, text, f"up to {seeds} seeds", PICTURES)
-        write_csv(options.output / "runs.csv", csv_rows(rows))
+    if options.more["report"]:
+        store.compress()
     if failures:
         sys.exit(f"{failures} runs failed")
 

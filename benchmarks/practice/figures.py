@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.common.pictures import save
 from benchmarks.common.tables import Row
 from benchmarks.practice.costs import seconds_of
 from benchmarks.practice.differences import LEAST_RUNS, Estimate, Pair, estimate, paired
@@ -102,7 +103,7 @@ def _draw_evaluations(rows: Sequence[Row], path: Path) -> None:
     panels[0].set_ylabel("regret, median of the seeds")
     shown = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
     figure.legend(shown.values(), shown, loc="outside lower center", ncols=4, fontsize="small")
-    figure.savefig(path, dpi=110)
+    save(figure, path, 110)
     plt.close(figure)
 
 
@@ -191,7 +192,7 @@ def _draw_seconds(rows: Sequence[Row], path: Path) -> None:
         "seconds of one core for one question: median of the runs, line between the quartiles"
     )
     ax.grid(alpha=0.3, axis="x")
-    figure.savefig(path, dpi=110)
+    save(figure, path, 110)
     plt.close(figure)
 
 
@@ -229,7 +230,7 @@ def _draw_differences(pairs: Sequence[Pair], path: Path) -> None:
         "over problems.\nCircles: tuned on; squares: not tuned on; triangles: chosen afterwards",
         fontsize="small",
     )
-    figure.savefig(path, dpi=110)
+    save(figure, path, 110)
     plt.close(figure)
 
 

@@ -13,7 +13,6 @@ from benchmarks.practice.differences import (
     LEAST_RUNS,
     Pair,
     estimate,
-    final_regret,
     known_cells,
     paired,
 )
@@ -45,17 +44,6 @@ def report(rows: Sequence[Row], missing: int) -> str:
     parts += [*_introduction(), *_of_claims(rows), *_of_differences(rows), *_of_cells(rows)]
     parts += [*_of_ranks(rows), *_of_costs(rows), *_of_problems()]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
-
-
-def csv_rows(rows: Sequence[Row]) -> list[Row]:
-    """A line for each run, without its curves; an empty cell where a method has no such point."""
-    kept = ("setting", "problem", "noise", "method", "seed", "evaluations", "initial", "failed")
-    return [
-        {name: row[name] for name in kept}
-        | {kind: _or_empty(final_regret(row, kind)) for kind in _KIND_NAMES}
-        | {"seconds": round(seconds_of(row), 4)}
-        for row in rows
-    ]
 
 
 def _introduction() -> list[str]:

@@ -32,7 +32,7 @@ _MORE = {
     "half": {"choices": ["develop", "report", "large"], "help": "of the tasks (default: all)"},
     "only": {"nargs": "+", "choices": list(PEERS), "help": "peers (default: all)"},
     "problems": {"nargs": "+", "choices": list(TASKS), "help": "tasks (default: all)"},
-    "report": {"action": "store_true", "help": "run nothing, only write the report"},
+    "report": {"action": "store_true", "help": "run nothing, write the report, compress the rows"},
 }
 
 
@@ -64,6 +64,8 @@ def main(argv: list[str] | None = None) -> None:
     rows = [found[case] for case in wanted if case in found]
     if rows:
         write_report(options, report(rows, wanted), f"{len(rows)} of {len(wanted)} runs")
+    if options.more["report"]:
+        store.compress()
     if failures:
         sys.exit(f"{failures} runs failed")
 

@@ -5,8 +5,8 @@
 GP-UCB, EC-GP-UCB, which is told eps, and masters that balance EC-GP-UCB strategies told different
 eps by their regret bounds (Bogunovic and Krause 2021, algorithm 3), with the published constants
 and with heuristic ones, (1) on generic perturbations of functions whose RKHS norm is known, with
-new action sets at each step, and (2) on the lock-out instance. Writes report.md, runs.csv and two
-pictures.
+new action sets at each step, and (2) on the lock-out instance. Writes report.md, runs.csv.xz
+and two pictures.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def main(argv: list[str] | None = None) -> None:
     draw_regret(played, options.output / "regret.png")
     draw_tests(_shown(played), options.output / "tests.png")
     write_report(options, report(rows), setting, PICTURES)
-    write_csv(options.output / "runs.csv", rows)
+    write_csv(options.output / "runs.csv.xz", rows)
 
 
 def _shown(played: list[tuple[Case, Outcome]]) -> list[tuple[Case, Outcome]]:

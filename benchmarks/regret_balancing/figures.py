@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.common.pictures import save
 from benchmarks.common.repeated_runs import column, draw_means
 from benchmarks.common.tables import Row
 from benchmarks.regret_balancing.runs import LEVELS, NAMES, Case, Outcome
@@ -59,7 +60,7 @@ def draw_regret(played: Sequence[tuple[Case, Outcome]], path: Path) -> None:
         last.get_legend().remove()
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(NAMES) // 2)
-    figure.savefig(path, dpi=120)
+    save(figure, path, 120)
     plt.close(figure)
 
 
@@ -114,7 +115,7 @@ def draw_tests(played: Sequence[tuple[Case, Outcome]], path: Path) -> None:
         Line2D([], [], color="gray", marker="X", linestyle="none", label="eliminated"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
-    figure.savefig(path, dpi=120)
+    save(figure, path, 120)
     plt.close(figure)
 
 

@@ -3,7 +3,7 @@
     python -m benchmarks.unknown_hyperparameters [--smoke | --full]
 
 The four experiments of Ziomek et al. 2024, section 7 and appendix J, over several widths, and a
-robust problem for StableOpt and HE-StableOpt. Writes report.md, runs.csv, robust.csv and four
+robust problem for StableOpt and HE-StableOpt. Writes report.md, runs.csv.xz, robust.csv and four
 pictures.
 """
 
@@ -77,7 +77,7 @@ def main(argv: list[str] | None = None) -> None:
     )
     draw(rows, robust, options.output)
     write_report(options, report(rows, robust), setting, PICTURES)
-    write_csv(options.output / "runs.csv", _columns(rows))
+    write_csv(options.output / "runs.csv.xz", _columns(rows))
     write_csv(options.output / "robust.csv", _columns(robust))
 
 

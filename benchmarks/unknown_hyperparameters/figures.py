@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.common.pictures import save
 from benchmarks.common.repeated_runs import column, draw_means
 from benchmarks.common.tables import Row
 from benchmarks.unknown_hyperparameters.claims import select
@@ -78,7 +79,7 @@ def draw(rows: Sequence[Row], robust: Sequence[Row], folder: Path) -> None:
 def _save(figure: Figure, path: Path) -> None:
     import matplotlib.pyplot as plt
 
-    figure.savefig(path, dpi=110)
+    save(figure, path, 110)
     plt.close(figure)
 
 

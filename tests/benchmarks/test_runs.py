@@ -42,8 +42,14 @@ def test_rows_survive_a_kill_and_are_stale_with_their_settings(tmp_path, monkeyp
     found, stale = store.rows(some)
     assert stale == 0 and {case.seed for case in found} == {0, 1}
     assert found[some[0]]["recommended"] == 1.0 and found[some[1]]["recommended"] == 9.0
+    store.compress()
+    assert not [*tmp_path.glob("*.jsonl")] and store.rows(some)[0] == found
+    store.add(some[2].key | {"digest": some[2].digest, "recommended": 3.0})
+    store.compress()
+    found, _ = store.rows(some)
+    assert [found[case]["recommended"] for case in some] == [1.0, 9.0, 3.0]
     monkeypatch.setitem(TASKS, "spring", replace(TASKS["spring"], revision=99))
-    assert store.rows([Case("TPE", "spring", seed) for seed in (0, 1, 2)]) == ({}, 2)
+    assert store.rows([Case("TPE", "spring", seed) for seed in (0, 1, 2)]) == ({}, 3)
 
 
 def test_what_decides_a_run_is_in_its_digest(monkeypatch):
