@@ -549,13 +549,27 @@ def _decoded_dict(plain: dict[str, Any], name: str, depth: int) -> dict[Any, Any
     }
 
 
+def _call_of(plain: Any, name: str, depth: int) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    called, args, kwargs = _decoded(plain, name, depth)
+    if not isinstance(kwargs, dict):
+        raise ValueError(f"{name} must have arguments by name, got {short(kwargs)}")
+    return called, _as_tuple(args, name), kwargs
+
+
+def _as_tuple(value: Any, name: str) -> tuple[Any, ...]:
+    """A tuple, and no other object that can be iterated over: a kernel has no end."""
+    if not isinstance(value, tuple):
+        raise ValueError(f"{name} must have a list of arguments, got {short(value)}")
+    return value
+
+
 def _decoded_partial(plain: dict[str, Any], name: str, depth: int) -> partial:
-    function, args, kwargs = _decoded(plain["partial"], name, depth)
+    function, args, kwargs = _call_of(plain["partial"], name, depth)
     return partial(function, *args, **kwargs)
 
 
 def _decoded_distribution(plain: dict[str, Any], name: str, depth: int) -> Any:
-    known, args, kwargs = _decoded(plain["scipy"], name, depth)
+    known, args, kwargs = _call_of(plain["scipy"], name, depth)
     if known not in _DISTRIBUTIONS:
         raise ValueError(f"{name} must be one of {_DISTRIBUTIONS}, got {short(known)}")
     return getattr(import_module("scipy.stats"), known)(*args, **kwargs)
@@ -610,7 +624,7 @@ def _decoded_module(
     _require_room(arguments, values, name)
     if "batch_shape" in arguments:
         arguments["batch_shape"] = torch.Size(arguments["batch_shape"])
-    module: Any = kind(*arguments.pop("kernels", ()), **arguments)
+    module: Any = kind(*_as_tuple(arguments.pop("kernels", ()), name), **arguments)
     shapes = {key: tuple(each.shape) for key, each in own_values(module).items()}
     if {key: tuple(each.shape) for key, each in values.items()} != shapes:
         raise ValueError(f"{name} must have values of the shapes {shapes}, got others")
