@@ -44,7 +44,8 @@ def squared_distances(X1: Tensor, X2: Tensor) -> Tensor:
         return _squares_by_differences(X1, X2)
     if _by_products(X1, X2):
         return _squares_by_products(X1, X2)
-    return _direct_cdist(X1, X2).square()
+    D = _direct_cdist(X1, X2)
+    return D.square() if D.requires_grad else D.square_()
 
 
 def _squares_by_differences(X1: Tensor, X2: Tensor) -> Tensor:
