@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from botorch_ext.domains.chunks import in_chunks
+
 # The most differences, d for each pair of points, that are held at once on CUDA.
 _MOST_DIFFERENCES = 2**27
 
@@ -42,7 +44,8 @@ def squared_distances(X1: Tensor, X2: Tensor) -> Tensor:
         return _squares_by_differences(X1, X2)
     if _by_products(X1, X2):
         return _squares_by_products(X1, X2)
-    return _direct_cdist(X1, X2).square()
+    D = _direct_cdist(X1, X2)
+    return D.square() if D.requires_grad else D.square_()
 
 
 def _squares_by_differences(X1: Tensor, X2: Tensor) -> Tensor:
@@ -82,8 +85,9 @@ def _squares_by_products(X1: Tensor, X2: Tensor) -> Tensor:
     A, B = X1 - center, X2 - center
     sizes = B.square().sum(dim=-1).unsqueeze(-2)
     squares = A.new_empty(*batch, A.shape[-2], B.shape[-2])
-    # As many rows at once as fit into the cache.
-    for X, part, out in zip(*(Z.split(64, dim=-2) for Z in (X1, A, squares)), strict=True):
+    entries = squares[..., :1, :].numel()
+    parts = (in_chunks(Z, entries) for Z in (X1, A, squares))
+    for X, part, out in zip(*parts, strict=True):
         torch.matmul(part, B.mT, out=out)
         scale = part.square().sum(dim=-1, keepdim=True) + sizes
         out.mul_(-2).add_(scale)

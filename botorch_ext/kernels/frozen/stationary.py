@@ -53,24 +53,18 @@ class StationaryKernel(KernelFunction):
         """s. One matrix of distances serves a whole batch of isotropic kernels."""
         rate = self._rate
         if rate.shape[-1] == 1:
-            return distances(X1, X2) * rate
+            return _scaled(distances(X1, X2), rate)
         return distances(X1 * rate, X2 * rate)
 
     def _exponent(self, X1: Tensor, X2: Tensor) -> Tensor:
         """-s^2."""
         rate = self._rate
         if rate.shape[-1] == 1:
-            return squared_distances(X1, X2) * self._negated_square
+            return _scaled(squared_distances(X1, X2), self._negated_square)
         return weighted_squares(X1, X2, rate, -1)
 
     def _rescale(self, K: Tensor) -> Tensor:
-        if self.outputscale is None:
-            return K
-        outputscale = self.outputscale[..., None, None]
-        # In place where neither autograd nor broadcasting forbids it.
-        if K.requires_grad or torch.broadcast_shapes(K.shape, outputscale.shape) != K.shape:
-            return K * outputscale
-        return K.mul_(outputscale)
+        return K if self.outputscale is None else _scaled(K, self.outputscale[..., None, None])
 
     # Large temporary tensors cost more than arithmetic. Tensors that are made here and not needed
     # by autograd are therefore changed in place.
@@ -124,6 +118,14 @@ class StationaryKernel(KernelFunction):
         lengthscale = 1 / (self.inverse_lengthscale.unsqueeze(-3) * masks)
         outputscale = None if self.outputscale is None else self.outputscale.unsqueeze(-1)
         return StationaryKernel(self.nu, lengthscale, outputscale, self.active_dims)
+
+
+def _scaled(K: Tensor, factors: Tensor) -> Tensor:
+    """Matrices, ``*batch x n1 x n2``, times factors, ``*batch x 1 x 1``, in place where neither
+    autograd nor broadcasting forbids it."""
+    if K.requires_grad or factors.shape[:-2] not in ((), K.shape[:-2]):
+        return K * factors
+    return K.mul_(factors)
 
 
 def weighted_squares(X1: Tensor, X2: Tensor, rate: Tensor, sign: float = 1) -> Tensor:
