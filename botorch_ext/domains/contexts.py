@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import torch
@@ -13,7 +14,7 @@ from botorch_ext.checks import whole_number
 from botorch_ext.domains import host
 from botorch_ext.domains.box import Box
 from botorch_ext.domains.finite_set import Domain, FiniteSet
-from botorch_ext.domains.points import PointsLike, as_points, checked_like
+from botorch_ext.domains.points import PointsLike, as_points, checked_like, checked_tensor
 from botorch_ext.domains.reading import DomainLike, as_domain
 from botorch_ext.state import Immutable
 
@@ -103,15 +104,17 @@ class ContextSpace(Immutable):
         """
         if isinstance(context, Mapping) and isinstance(self.domain, Box):
             context = self.domain.point(context, name)
-        is_tensor = isinstance(context, Tensor)
-        context = checked_like(context, like, name)
-        context = context if is_tensor else torch.atleast_1d(context)
-        dim = self.dim or dim or max(context.numel(), 1)
-        if context.shape != (dim,):
-            raise ValueError(f"{name} must have shape ({dim},), got {tuple(context.shape)}")
-        point = as_points(context, dim, like, name)
-        if self.domain is not None:
-            point = self.domain.require_contains(point, name)
+        # Checked on the host, which then waits for no GPU; it has the numbers, or reads them once.
+        if isinstance(context, Tensor):
+            own = checked_like(context, like, name).cpu()
+        else:
+            own = torch.atleast_1d(checked_tensor(context, like.dtype, "cpu", name))
+        dim = self.dim or dim or max(own.numel(), 1)
+        if own.shape != (dim,):
+            raise ValueError(f"{name} must have shape ({dim},), got {tuple(own.shape)}")
+        point = as_points(own, dim, own, name)
+        if self._on_host is not None:
+            point = self._on_host.require_contains(point, name)
         for column, number in self.tasks:
             task = float(point[0, column]) if column < dim else -1.0
             if not (0 <= task < number and task.is_integer()):
@@ -119,7 +122,14 @@ class ContextSpace(Immutable):
                     f"{name} must have a task in column {column}, a whole number from 0 to "
                     f"{number - 1}, got {point[0].tolist()}"
                 )
-        return point[0].detach().clone()
+        return point[0].detach().clone().to(like.device, non_blocking=True)
+
+    @cached_property
+    def _on_host(self) -> Domain | None:
+        """The domain on the CPU."""
+        if self.domain is None or self.domain.device.type == "cpu":
+            return self.domain
+        return self.domain.to(device="cpu")
 
     def probes(self, like: Tensor, num_points: int, seed: int) -> Tensor:
         """Contexts at which models are checked.

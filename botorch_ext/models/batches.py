@@ -12,6 +12,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.checks import whole_number
+from botorch_ext.domains import host
 from botorch_ext.kernels.batching import members_of, same_form, stacked_kernel
 from botorch_ext.models.checks import PriorMean, checked_row_numbers, checked_values
 from botorch_ext.models.downdate import log_evidence
@@ -140,12 +141,12 @@ class ModelParts(ABC, Generic[Model]):
 
     @property
     def lengthscales_of(self) -> Tensor | None:
-        """The lengthscales, ``m``, if the set was made of one lengthscale for each model; otherwise
-        None."""
+        """The lengthscales, ``m``, on the CPU, if the set was made of one lengthscale for each
+        model; otherwise None."""
         values = [entry.lengthscale for entry in self._entries]
         if None in values:
             return None
-        return torch.tensor(values, dtype=self.dtype, device=self.device)
+        return host.tensor(values, dtype=self.dtype)
 
     @property
     def grows(self) -> bool:

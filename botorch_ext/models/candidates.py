@@ -536,7 +536,7 @@ class CandidateModels(ModelParts[KernelGP]):
         """
         rows = self._checked_rows(rows)
         model = self.single(position)
-        x = as_points(x, None, model.noise_variance, "x")[:1]
+        x = as_points(x, None, model.noise_variance, "x", look=False)[:1]
         return model.moments_without(rows, x)
 
     @torch.no_grad()

@@ -21,6 +21,12 @@ _VECTORS = ("z", "y", "gains", "jitter")
 _ROUNDING = 1000
 
 
+def as_block(rows: list[int]) -> slice | list[int]:
+    """Rows as a slice if they follow each other, so that no index has to be copied to a GPU."""
+    is_block = rows == list(range(rows[0], rows[0] + len(rows))) if rows else False
+    return slice(rows[0], rows[-1] + 1) if is_block else rows
+
+
 class GrowingCholesky:
     """L with L L' = K + diag(noise variance + jitter), and z = L^-1 y for the residual targets y.
 
@@ -357,9 +363,9 @@ class GrowingCholesky:
         n = self.num_points
         start = min([*rows, *self.pending[:1]], default=n)
         before = self.z[..., start:n]
-        change = y - self.y[..., rows]
+        change = y - self.y[..., as_block(rows)]
         self.z, self.y = self.z.clone(), self.y.clone()
-        self.y[..., rows] = y
+        self.y[..., as_block(rows)] = y
         # z moves along the columns of L^-1 of these rows. Some columns are stored, the others are
         # solved for.
         at_hand = [] if self._columns is None else self._columns.rows
@@ -367,7 +373,7 @@ class GrowingCholesky:
         if solved:
             first = min(rows[i] for i in solved)
             R = change.new_zeros(*self.batch_shape, n - first, 1)
-            R[..., [rows[i] - first for i in solved], 0] = change[..., solved]
+            R[..., as_block([rows[i] - first for i in solved]), 0] = change[..., as_block(solved)]
             self.z[..., first:n] += self.solve_from(first, R).squeeze(-1)
         told = [i for i, row in enumerate(rows) if row in at_hand]
         self.pending = [row for row in self.pending if row in at_hand or row not in rows]

@@ -23,7 +23,7 @@ from botorch_ext.models.checks import (
     checked_values,
     frozen_mean,
 )
-from botorch_ext.models.cholesky import GrowingCholesky
+from botorch_ext.models.cholesky import GrowingCholesky, as_block
 from botorch_ext.models.downdate import variance_of_pending
 from botorch_ext.models.growing_rows import GrowingRows
 from botorch_ext.models.kernel_gp import KernelGP
@@ -246,7 +246,7 @@ class FinitePosterior(GrowingPosterior):
         """
         rows = self._checked_rows(rows)
         Y = checked_values(Y, len(rows), self.candidates)
-        self._set_residuals(rows, Y - self._prior_mean(self._inputs.values[rows]))
+        self._set_residuals(rows, Y - self._prior_mean(self._inputs.values[as_block(rows)]))
 
     @property
     def _rows_at_once(self) -> int:

@@ -88,7 +88,7 @@ def _growing(scenario: Scenario) -> bx.CandidateModels:
 
 
 def _level(value: float) -> ConstantMean:
-    return ConstantMean().initialize(constant=value)
+    return ConstantMean().double().initialize(constant=torch.tensor(value, dtype=torch.float64))
 
 
 def _of(models: Callable[[Scenario], Any]) -> Given:

@@ -81,7 +81,7 @@ WITHOUT_ROWS = {
     *("as_width", "as_delay", "as_allowance", "as_tensor_like", "enlarged", "enlargement"),
     *("check_delta", "check_misspecification", "check_noise_std", "check_rkhs_bound", "require"),
     *("instance_cost", "least_regret", "lower_complexity", "regret_lower_bound"),
-    *("upper_complexity", "with_delta"),
+    *("upper_complexity", "with_delta", "allow_argument"),
 }
 
 

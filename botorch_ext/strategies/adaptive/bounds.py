@@ -62,6 +62,18 @@ class Bounds:
             return [*moments, self.widths, self.offsets]
         return [mean[model, row], std[model, row], self.widths[model], self.offsets[model]]
 
+    def at_point(self, position: int, at: Tensor) -> list[Tensor]:
+        """The mean, standard deviation, width and offset of one of the models of joint rows, 0-dim
+        each.
+
+        Args:
+            position: The position of the model.
+            at: The joint row, ``d + d_z``.
+        """
+        models: Any = self.models
+        mean, std, _ = models.moments_without(position, [], at)
+        return [mean, std, self.widths[position], self.offsets[position]]
+
     def upper(self) -> UpperBounds:
         """The upper bounds of models of joint rows, as a function of the point."""
         return self._signed(1)

@@ -516,10 +516,10 @@ class BoundsStrategy(Strategy):
         untold = self._rows.untold(self.history) if self.judge.needs_predictions else []
         if numbers is None:
             if bounds.of_candidates is not None:
-                mean, std = (models.at(values[position], at) for values in bounds.of_candidates[:2])
+                moments = (models.at(values[position], at) for values in bounds.of_candidates[:2])
+                own = [*moments, bounds.widths[position], bounds.offsets[position]]
             else:
-                mean, std, _ = models.moments_without(position, [], at)
-            own = [mean, std, bounds.widths[position], bounds.offsets[position]]
+                own = bounds.at_point(position, cast(Tensor, at))
             numbers = torch.stack(own).tolist()
         id = self.alive[position]
         now = told = self._interval(id, numbers)

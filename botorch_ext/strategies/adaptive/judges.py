@@ -207,7 +207,8 @@ def finite_evidence(standing: Standing) -> Tensor:
 
 
 def require_lengthscales(models: Models) -> Tensor:
-    """The lengthscales of models that differ in one lengthscale; raises a ValueError for others."""
+    """The lengthscales, on the CPU, of models that differ in one lengthscale; raises a ValueError
+    for others."""
     scales = getattr(models, "lengthscales_of", None)
     if not isinstance(scales, Tensor):
         raise ValueError(

@@ -189,7 +189,7 @@ class LengthscaleBalancing(BoundsStrategy):
         self._scale = spread if spread > 0 else 1.0
         self._rows.posterior = self._rows.posterior.successor()
         targets = (Y - self._shift) / self._scale
-        self._rows.posterior.set_targets(rows, targets.to(self.domain.device))
+        self._rows.posterior.set_targets(rows, targets.to(self.domain.device, non_blocking=True))
 
     def _restored(self, values: Tensor) -> tuple[Tensor, Tensor]:
         return self._shift + self._scale * values, torch.full_like(values, self._scale)

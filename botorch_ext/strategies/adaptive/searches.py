@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains import Domain
+from botorch_ext.domains.contexts import with_context
 from botorch_ext.domains.ranks import rounding_of
 from botorch_ext.domains.shards import Shard
 from botorch_ext.models.finite_models import FiniteCandidates
@@ -117,8 +118,14 @@ class Highest(Search):
             return Pick(x, model)
         if bounds.of_candidates is None:
             values = lowest_for_others(bounds.upper().values(points))
-            row, model = _read(best_pair(values, contenders, weights))
-            return Pick(points[row].clone(), model, dict(choices.places(row)))
+            row, model = best_pair(values, contenders, weights)
+            numbers: list[Any] = []
+            if model is None:  # its numbers are read together with the row
+                at = with_context(points.index_select(0, row)[0], bounds.context)
+                numbers = [number.view(1) for number in bounds.at_point(0, at)]
+            row, model, *numbers = _read((row, model), numbers)
+            known = numbers if numbers else None
+            return Pick(points[row].clone(), model, dict(choices.places(row)), numbers=known)
         mean, _, half_width = bounds.of_candidates
         values = mean + half_width
         values = values if choices.rows is None else values[:, choices.rows]  # (m, N)
