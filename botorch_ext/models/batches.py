@@ -221,7 +221,8 @@ class ModelParts(ABC, Generic[Model]):
             ValueError: If a row does not exist, or a value is not finite.
         """
         rows = self._checked_rows(rows)
-        Y = checked_values(Y, len(rows), self.parts[0].model.noise_variance)
+        # The first part looks at the entries, before anything changes.
+        Y = checked_values(Y, len(rows), self.parts[0].model.noise_variance, look=False)
         for part in self.parts:
             part.model.set_targets(rows, Y)
 
