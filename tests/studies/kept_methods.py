@@ -1,6 +1,6 @@
 """Some methods whose study files of earlier versions are in ``files``, and what is done to each.
 
-    python -m tests.studies.kept_methods tests/studies/files/359dab4
+    python -m tests.studies.kept_methods tests/studies/files/VERSION
 
 plays them with the code of now. A method that is changed here no longer fits its files: add another
 one instead.
@@ -36,7 +36,7 @@ def _box() -> bx.Box:
 
 
 def _grid(num: int = 7, dtype: torch.dtype = torch.float64) -> bx.FiniteSet:
-    """``num^2`` points; the numbers of more than 10^2 are too many to be written down."""
+    """``num^2`` points."""
     ends = (_line(low, high, num, dtype) for low, high in ((-1, 1), (2, 5)))
     return bx.FiniteSet(torch.cartesian_prod(*ends))
 
@@ -57,10 +57,14 @@ def _kernel(lengthscale: float = 0.7) -> Kernel:
     return outer
 
 
-def _joint() -> Kernel:
-    kernel = RBFKernel(ard_num_dims=3).double()
-    kernel.lengthscale = torch.tensor([[0.7, 1.3, 2.0]])
+def _joint(dim: int = 3) -> Kernel:
+    kernel = RBFKernel(ard_num_dims=dim).double()
+    kernel.lengthscale = torch.tensor([[0.7, 1.3, 2.0][:dim]])
     return kernel
+
+
+def _data() -> tuple[Tensor, Tensor]:
+    return _grid().points[[0, 24]], torch.tensor([0.25, -0.5], dtype=torch.float64)
 
 
 _functions = bx.algorithms
@@ -88,8 +92,38 @@ METHODS: dict[str, Callable[[], Strategy]] = {
         by_size,
     ),
     "random": lambda: bx.strategies.RandomSearch(_box(), seed=5),
+    "integrated_ei": lambda: _functions.integrated_ei(
+        bx.Space(
+            time=bx.Real(1, 60, log=True, unit="min"),
+            solvent=bx.Choice({"water": [80.1], "ethanol": [24.5], "thf": [7.6]}),
+            size=bx.Integer(1, 9, step=2),
+            heat=bx.Real(20, 80, unit="°C", digits=1),
+            dose=bx.Real(0, 1),
+            constraints=["heat + 60 * dose <= 110"],
+            conditions={"size": ("solvent", ["water", "thf"])},
+        ),
+        seed=2,
+        num_initial=4,
+    ),
+    "insured_ucb": lambda: _functions.insured_ucb(
+        _grid(), _kernel(), **LAMBDA, **NUMBERS, initial=_data()
+    ),
+    "he_gp_ucb": lambda: _functions.he_gp_ucb(
+        _grid(), bx.CandidateModels.lengthscales(_joint(2), [2.0, 1.0, 0.5], 0.01), **NUMBERS
+    ),
+    "bpe_delay": lambda: _functions.bpe_delay(
+        _grid(), _kernel(), **LAMBDA, **NUMBERS, horizon=40, delay=bx.delays.Poisson(3.0)
+    ),
+    "cgp_ucb": lambda: _functions.cgp_ucb(
+        _box(),
+        action_kernel=_joint(2),
+        context_kernel=RBFKernel(),
+        **LAMBDA,
+        width=bx.widths.Scaled(bx.widths.Constant(2.0), 0.5),
+        context_domain=bx.Space(humidity=bx.Real(0.0, 3.0)),
+    ),
 }
-MINIMISED = ("gp_ucb_box",)
+MINIMISED = ("gp_ucb_box", "integrated_ei")
 
 
 def by_size(context: Tensor) -> int:
@@ -97,7 +131,7 @@ def by_size(context: Tensor) -> int:
 
 
 def context_of(name: str, step: int) -> list[float] | None:
-    return [0.3 + 0.4 * (step % 4)] if name == "contextwise" else None
+    return [0.3 + 0.4 * (step % 4)] if name in ("contextwise", "cgp_ucb") else None
 
 
 def value_of(trial: Any) -> float:

@@ -1,9 +1,12 @@
 """Descriptions: the same arguments open a study on every machine, and others never do."""
 
+import base64
 import functools
+import json
 import shutil
 import warnings
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -17,6 +20,8 @@ from botorch_ext.exceptions import (
     AnotherStrategyError,
     StudyError,
     UndescribedWarning,
+    VersionWarning,
+    WaitingForObservations,
 )
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies.description import describe, described_strategy, require_same
@@ -24,7 +29,7 @@ from botorch_ext.studies.plain_events import from_json, to_json
 from tests.helpers import matern, rbf
 from tests.laws.registry import ENTRIES
 from tests.studies.kept import BOX, gp_bucb, kernel
-from tests.studies.kept_methods import FILES
+from tests.studies.kept_methods import FILES, METHODS, MINIMISED, context_of, seen, value_of
 
 LAMBDA = {"noise_variance": 0.01}
 NUMBERS = {"rkhs_bound": 1.0, "noise_std": 0.1}
@@ -250,3 +255,64 @@ def test_a_study_of_version_0_2_is_refused_by_name(tmp_path, capsys):
     for command in (["status"], ["trials"], ["ask"], ["report", "-o", str(tmp_path / "a.html")]):
         assert main([command[0], str(path), *command[1:]]) == 2
         assert message in capsys.readouterr().err
+
+
+VERSIONS = ["0.3.0"]  # a release adds a folder
+
+
+def written(version, name, tmp_path):
+    """A copy of a file that a version wrote, and the events that it must have."""
+    path = tmp_path / f"{name}.sqlite"
+    shutil.copy(FILES / version / f"{name}.sqlite", path)
+    return path, json.loads((FILES / version / "events.json").read_text())[name]
+
+
+def opened(path, strategy):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VersionWarning)
+        return bx.Study(path, strategy)
+
+
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", METHODS)
+def test_a_file_of_an_earlier_version_opens_and_goes_on(tmp_path, name, version):
+    path, expected = written(version, name, tmp_path)
+    study = opened(path, METHODS[name]())
+    assert seen(study) == expected
+    assert study.minimize == (name in MINIMISED)
+    first, *others = study.pending
+    study.tell(first, value_of(study.strategy.history.trials[first]))
+    context = context_of(name, len(expected))
+    try:
+        trial = study.ask(context=context)
+    except WaitingForObservations:
+        for id in others:
+            study.tell(id, value_of(study.strategy.history.trials[id]))
+        trial = study.ask(context=context)
+    study.tell(trial, value_of(trial))
+    # The strategy with a function of the user is given again, the others are made again.
+    again = opened(path, METHODS[name]() if name == "contextwise" else None)
+    assert seen(again) == seen(study) and len(seen(again)) >= len(expected) + 3
+
+
+def with_other_digits(plain):
+    """Plain values in which each number that is no whole one is another one."""
+    if isinstance(plain, dict):
+        if "bytes" in plain and plain["tensor"] in ("float64", "float32"):
+            numbers = np.frombuffer(base64.b64decode(plain["bytes"]), plain["tensor"]) * (1 + 1e-12)
+            return plain | {"bytes": base64.b64encode(numbers.tobytes()).decode()}
+        return {key: with_other_digits(part) for key, part in plain.items()}
+    if isinstance(plain, list):
+        return [with_other_digits(part) for part in plain]
+    return plain * (1 + 1e-12) if isinstance(plain, float) else plain
+
+
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
+@pytest.mark.parametrize("name", METHODS)
+def test_a_study_opens_where_computed_numbers_have_other_last_digits(name):
+    strategy = METHODS[name]()
+    description = kept(strategy)
+    other = with_other_digits(description["strategy"])
+    assert to_json(other) != to_json(description["strategy"])
+    opens(description | {"strategy": other}, strategy)
