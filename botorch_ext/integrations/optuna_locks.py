@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from filelock import BaseFileLock, FileLock, Timeout
 from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 
 from botorch_ext.exceptions import HostWarning
-
-try:
-    import fcntl
-except ModuleNotFoundError:  # no such locks on Windows
-    fcntl = None
 
 # The suffix of the lock file of a storage. The file is empty and may be deleted when nobody asks.
 # Optuna itself locks a journal by a file whose name ends in .lock.
@@ -52,13 +47,11 @@ def lock_of(storage: BaseStorage, study_id: int) -> AbstractContextManager[Any] 
     file = _file_of(storage)
     if file == "":
         return _lock_in_memory(storage)
-    if file is None or fcntl is None:
+    if file is None:
         return None
-    try:
-        os.close(_opened(file + _SUFFIX))
-    except OSError:
-        return None
-    return _locked_file(file + _SUFFIX)
+    # Threads wait for each other too, since each has a lock of its own. Every user may lock it.
+    lock = FileLock(file + _SUFFIX, mode=0o666, thread_local=False)
+    return _locked_file(lock) if _is_possible(lock) else None
 
 
 def _is_cached(storage: BaseStorage) -> bool:
@@ -95,58 +88,32 @@ def _lock_in_memory(storage: BaseStorage) -> Any:
         return _of_memory.setdefault(storage, threading.Lock())
 
 
-def _opened(path: str) -> int:
-    return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+def _is_possible(lock: BaseFileLock) -> bool:
+    try:
+        with lock.acquire(blocking=False):
+            return True
+    except Timeout:  # another one has it
+        return True
+    except OSError:
+        return False
 
 
 @contextmanager
-def _locked_file(path: str) -> Iterator[None]:
-    since, is_said = time.monotonic(), False
-    file = _opened(path)
+def _locked_file(lock: BaseFileLock) -> Iterator[None]:
     try:
-        # Threads wait for each other too, since each opens the file for itself.
-        while not _is_taken(file, path):
-            if not _is_at(file, path):  # deleted, or made again
-                _release(file)
-                file = _opened(path)
-                continue
-            if not is_said and time.monotonic() - since > _LONG:
-                is_said = True
-                warnings.warn(
-                    f"another process has held the lock {path} for {_LONG:g} s: if that process "
-                    "is stopped, end it",
-                    HostWarning,
-                    stacklevel=4,
-                )
-            time.sleep(_PAUSE)
+        lock.acquire(timeout=_LONG, poll_interval=_PAUSE)
+    except Timeout:
+        warnings.warn(
+            f"another process has held the lock {lock.lock_file} for {_LONG:g} s: if that process "
+            "is stopped, end it",
+            HostWarning,
+            stacklevel=4,
+        )
+        lock.acquire(poll_interval=_PAUSE)
+    try:
         yield
     finally:
-        _release(file)
-
-
-def _release(file: int) -> None:
-    locks: Any = fcntl
-    try:
-        locks.flock(file, locks.LOCK_UN)  # a forked child may have the file open too
-    finally:
-        os.close(file)
-
-
-def _is_taken(file: int, path: str) -> bool:
-    """Take the lock if it is free and the file still has this path; returns whether it did."""
-    locks: Any = fcntl
-    try:
-        locks.flock(file, locks.LOCK_EX | locks.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return _is_at(file, path)
-
-
-def _is_at(file: int, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file), os.stat(path))
-    except FileNotFoundError:
-        return False
+        lock.release()
 
 
 @contextmanager

@@ -123,10 +123,10 @@ def test_where_there_is_no_lock_it_is_said(tmp_path: Any, monkeypatch: pytest.Mo
 
     assert lock_of(Remote()) is None
 
-    def refused(path: str) -> int:
-        raise PermissionError(path)
+    def refused(*given: Any, **options: Any) -> None:
+        raise PermissionError("not yours")
 
-    monkeypatch.setattr(optuna_locks, "_opened", refused)
+    monkeypatch.setattr(optuna_locks.FileLock, "acquire", refused)
     import optuna
 
     study = optuna.create_study(storage=sqlite(tmp_path), sampler=sampler())
@@ -137,11 +137,13 @@ def test_where_there_is_no_lock_it_is_said(tmp_path: Any, monkeypatch: pytest.Mo
 
 def test_a_long_wait_is_said(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optuna_locks, "_LONG", 0.05)
-    lock = lock_of(journal(tmp_path))
-    lock.__enter__()
-    threading.Timer(0.3, lambda: lock.__exit__(None, None, None)).start()
+    until = threading.Event()
+    taken, thread = takes(lock_of(journal(tmp_path)), until)
+    assert taken.wait(10)
+    threading.Timer(0.3, until.set).start()
     with pytest.warns(HostWarning, match="another process has held"), lock_of(journal(tmp_path)):
         pass
+    thread.join()
 
 
 def excludes_and_ends_with_its_process(make: Any, place: Any, storage: Any) -> None:
