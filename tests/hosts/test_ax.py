@@ -70,6 +70,7 @@ from tests.hosts.in_ax import (
     values_of,
     with_acquisition,
 )
+from tests.hosts.methods import recipe
 
 # Ax and what it imports warn about themselves; our own warnings stay errors.
 pytestmark = pytest.mark.filterwarnings("ignore", "error::botorch_ext.exceptions.BotorchExtWarning")
@@ -593,3 +594,11 @@ def test_where_it_is_not_imported_the_error_says_what_to_import():
     known = {name: kind for name, kind in CORE_DECODER_REGISTRY.items() if kind is not StrategyNode}
     with pytest.raises(JSONDecodeError, match=r"StrategyNode \(import botorch_ext.integr.*ax\)"):
         object_from_json(saved, decoder_registry=known)
+
+
+@pytest.mark.parametrize("name", bx.algorithms.__all__)
+def test_the_arguments_of_every_method_are_saved_and_loaded(name):
+    contexts = {"contexts": ["heat"]} if name == "cgp_ucb" else {}
+    strategy = generation_strategy(name, **contexts, **recipe(name).arguments)
+    (node,), (again,) = strategy._nodes, through_json(strategy)._nodes
+    assert again._saved == node._saved and json.loads(node._saved).keys() > {"algorithm"}
