@@ -113,9 +113,9 @@ def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
     tell = _command(
         commands, "tell", _later("telling", "tell"), "tells the results that were filled in"
     )
-    tell.add_argument("sheet", help="the CSV file of ask, with results")
+    _add_sheet(tell, "sheet", "the CSV file of ask, with results, or a workbook (.xlsx)")
     attach = _command(commands, "attach", _later("telling", "attach"), "adds earlier results")
-    attach.add_argument("sheet", help="a CSV file: parameters and the objective by name")
+    _add_sheet(attach, "sheet", "a CSV file or workbook: parameters and the objective by name")
     attach.add_argument("--repeat", action="store_true", help="rows may be results that are there")
     does = "all rows may lie outside the space, without a warning"
     attach.add_argument("--outside", action="store_true", help=does)
@@ -129,11 +129,20 @@ def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 def _add_asking_model(commands: argparse._SubParsersAction[_Parser]) -> None:
     predict = _command(commands, "predict", _later("predicting", "predict"), "predicts at points")
-    predict.add_argument("points", help="a CSV file: the parameters by name")
+    _add_sheet(predict, "points", "a CSV file or workbook: the parameters by name")
     _add_csv(predict)
     does = "the recommended point, with its prediction"
     recommended = _command(commands, "recommended", _later("predicting", "recommended"), does)
     _add_context(recommended)
+
+
+def _add_sheet(command: argparse.ArgumentParser, called: str, does: str) -> None:
+    """Adds the sheet that a command reads, and how it is written."""
+    command.add_argument("sheet", metavar=called, help=does)
+    does = "the sign between its cells; found from the sheet unless given"
+    command.add_argument("--separator", metavar="SIGN", help=does)
+    does = "its decimal sign, . or ,; found from the sheet unless given"
+    command.add_argument("--decimal", choices=[".", ","], metavar="SIGN", help=does)
 
 
 def _add_csv(command: argparse.ArgumentParser) -> None:

@@ -6,13 +6,13 @@ import argparse
 import warnings
 
 from botorch_ext.checks import named
-from botorch_ext.commands.telling import context_of
+from botorch_ext.commands.telling import context_of, read_sheet
 from botorch_ext.exceptions import OutsideDomainWarning
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.words import counted, number
-from botorch_ext.studies.csv_sheets import Sheet, written
+from botorch_ext.studies.csv_sheets import written
 from botorch_ext.studies.predicted_tables import trials_of_points
-from botorch_ext.studies.result_tables import points_of_sheet
+from botorch_ext.studies.result_tables import points_of
 from botorch_ext.studies.study import Study
 from botorch_ext.studies.trial_frames import context_values
 
@@ -20,12 +20,12 @@ from botorch_ext.studies.trial_frames import context_values
 def predict(given: argparse.Namespace) -> str:
     """Predictions at the points of a sheet, as CSV: its parameters and contexts, then the mean and
     the standard deviation of f, and quantiles of f and of an observation."""
-    study, sheet = _looked_at(given), Sheet.read(given.points)
+    study, sheet = _looked_at(given), read_sheet(given)
     heads, strategy = study.heads, study.strategy
-    points = points_of_sheet(sheet, heads)
+    points = points_of(sheet, heads)
     trials = trials_of_points(points, strategy)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OutsideDomainWarning)  # its rows are no lines
+        warnings.simplefilter("ignore", OutsideDomainWarning)  # its rows are not those of the sheet
         found = study.predict(trials).numbers
     if outside := [p.where for p, trial in zip(points, trials, strict=True) if trial.info]:
         message = (

@@ -13,7 +13,7 @@ from botorch_ext.exceptions import StudyError
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.words import counted
 from botorch_ext.studies.answer_sheets import answer_sheet, answers_of
-from botorch_ext.studies.cell_values import TYPED
+from botorch_ext.studies.cell_values import number
 from botorch_ext.studies.csv_sheets import Sheet
 from botorch_ext.studies.result_tables import Result, values_of
 from botorch_ext.studies.study import Study
@@ -23,6 +23,11 @@ def opened(given: argparse.Namespace) -> Study:
     """Opens the study of a command. Its strategy is made again from its description."""
     overview = read_overview(given.place, given.name)  # which makes no file
     return Study(given.place, name=overview.name)
+
+
+def read_sheet(given: argparse.Namespace) -> Sheet:
+    """Reads the sheet of a command."""
+    return Sheet.read(given.sheet, given.separator, given.decimal)
 
 
 def new(given: argparse.Namespace) -> str:
@@ -61,7 +66,7 @@ def ask(given: argparse.Namespace) -> str:
 def tell(given: argparse.Namespace) -> str:
     """Tells the results that were filled in."""
     study = opened(given)
-    answers = answers_of(study, Sheet.read(given.sheet))
+    answers = answers_of(study, read_sheet(given))
     study.tell_all(answers.values)
     lines = [f"told {_trials(answers.values)}"]
     if answers.empty:
@@ -73,7 +78,7 @@ def tell(given: argparse.Namespace) -> str:
 
 def attach(given: argparse.Namespace) -> str:
     """Adds earlier results."""
-    study, sheet = opened(given), Sheet.read(given.sheet)
+    study, sheet = opened(given), read_sheet(given)
     trials = study.attach_sheet(sheet, repeat=given.repeat, outside=given.outside)
     return f"attached {_trials([trial.id for trial in trials])}\n"
 
@@ -81,7 +86,7 @@ def attach(given: argparse.Namespace) -> str:
 def correct(given: argparse.Namespace) -> str:
     """Replaces a value that was wrong."""
     try:
-        value = TYPED.number(given.value)
+        value = number(given.value)
     except ValueError as error:
         raise ValueError(f"value {error}") from None
     opened(given).correct(given.trial, value)
@@ -113,7 +118,7 @@ def context_of(given: argparse.Namespace, study: Study) -> Any:
     if wrong:
         raise ValueError("; ".join(wrong))
     places = heads.read(names, [name for name in heads.needed if name in heads.contexts])
-    known, wrong = values_of(texts, places, heads, TYPED)
+    known, wrong = values_of(texts, places, heads)
     if wrong:
         raise ValueError("; ".join(wrong))
     return Result("--context", None, {}, known).context_of(study.strategy)

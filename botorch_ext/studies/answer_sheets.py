@@ -15,7 +15,7 @@ from botorch_ext.domains.choices import Choice, Fixed
 from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError
 from botorch_ext.strategies import Attached, Corrected, Strategy, Told, Trial
-from botorch_ext.studies.cell_values import CellValues, last_place, trial_id
+from botorch_ext.studies.cell_values import decimal_of, last_place, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.csv_sheets import Row, Sheet, written
 from botorch_ext.studies.result_tables import values_of
@@ -82,20 +82,20 @@ def answers_of(study: Study, sheet: Sheet) -> Answers:
     """
     heads, strategy, sign = study.heads, study.strategy, -1.0 if study.minimize else 1.0
     places = heads.read(sheet.heads, [TRIAL, *heads.needed, heads.objective], sheet.origin)
-    read = CellValues.of(sheet, places, heads.parameters)
+    decimal = decimal_of(sheet, places, heads.parameters)
     values: dict[int, float] = {}
     empty: list[int] = []
     known: list[int] = []
-    lines: dict[int, int] = {}
+    rows: dict[int, int] = {}
     scales = _scales(strategy, heads)
     wrong = []
     for row in sheet.rows:
         try:
-            trial = _trial(row, places[TRIAL], strategy, read)
-            if trial.id in lines:
-                raise ValueError(f"trial {trial.id} is in line {lines[trial.id]} as well")
-            lines[trial.id] = row.line
-            value = _value(row, places, heads, read, trial, strategy, scales)
+            trial = _trial(row, places[TRIAL], strategy)
+            if trial.id in rows:
+                raise ValueError(f"trial {trial.id} is in row {rows[trial.id]} as well")
+            rows[trial.id] = row.number
+            value = _value(row, places, heads, decimal, trial, strategy, scales)
             if value is None and trial.id in strategy.history.pending:
                 empty.append(trial.id)
             elif value is not None and _is_known(trial.id, value, strategy, sign):
@@ -103,7 +103,7 @@ def answers_of(study: Study, sheet: Sheet) -> Answers:
             elif value is not None:
                 values[trial.id] = value
         except ValueError as error:
-            wrong.append(f"line {row.line}: {error}")
+            wrong.append(f"row {row.number}: {error}")
     if not wrong and not values:
         what = "every result in it has been told already" if known else "no result is filled in"
         wrong.append(f"there is nothing to tell: {what}")
@@ -112,12 +112,12 @@ def answers_of(study: Study, sheet: Sheet) -> Answers:
     return Answers(values, empty, known)
 
 
-def _trial(row: Row, place: int, strategy: Strategy, read: CellValues) -> Trial:
+def _trial(row: Row, place: int, strategy: Strategy) -> Trial:
     """The trial of a row."""
     text = row.cells[place]
     if not text:
         raise ValueError(f"{TRIAL} is empty: attach a result that was not asked for")
-    id, trials = trial_id(text, read), strategy.history.trials
+    id, trials = trial_id(text), strategy.history.trials
     if id is None or not 0 <= id < len(trials):
         last = f"from 0 to {len(trials) - 1}" if trials else "asked first: there is none yet"
         raise ValueError(f"{TRIAL} must be {last}, got {text}: is this the sheet of another study?")
@@ -128,13 +128,13 @@ def _value(
     row: Row,
     places: Mapping[str, int],
     heads: ColumnHeads,
-    read: CellValues,
+    decimal: str,
     trial: Trial,
     strategy: Strategy,
     scales: Mapping[str, _Scale],
 ) -> float | None:
     """The value that is filled in for a trial. The parameters must be those that were asked."""
-    given, wrong = values_of(row.cells, places, heads, read)
+    given, wrong = values_of(row.cells, places, heads, decimal)
     asked = {**trial.params, **context_values(trial, strategy, heads)}
     others = [
         f"{name} is {'empty' if given[name] is None else given[name]}, asked was {asked.get(name)}"

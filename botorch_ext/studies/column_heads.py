@@ -19,11 +19,9 @@ from botorch_ext.studies.csv_sheets import IN_MEMORY, Origin, harmless
 
 #: The column of the ids of trials.
 TRIAL = "trial"
-# The head of that column in tables that version 0.2.0 wrote.
-_ID = "id"
 # Other columns of tables that this library writes.
 _WRITTEN = re.compile(
-    rf"{_ID}|state|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
+    r"state|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
     r"|(observed )?[\d.]+ %|(state|(asked|ended)_at|predicted (mean|std))_+"
 )
 _WITH_UNIT = re.compile(r"(?P<name>.*\S)\s*[\[(](?P<unit>[^\[\]()]*)[\])]")
@@ -98,7 +96,7 @@ class ColumnHeads:
         self, heads: Sequence[object], needed: Collection[str], origin: Origin = IN_MEMORY
     ) -> dict[str, int]:
         """Finds the columns of a table. Names match without regard to case where only one name is
-        meant. The ids of trials may stand under ``id``. Other columns are not used.
+        meant. Other columns are not used.
 
         Args:
             heads: The heads of the table: names, or names with their units.
@@ -131,8 +129,6 @@ class ColumnHeads:
                 places[name] = place
             elif text and not _WRITTEN.fullmatch(text):
                 unknown.append(text)
-        if TRIAL not in places and _ID in texts and _ID not in self.units:
-            places[TRIAL] = texts.index(_ID)
         wanted = (*self.params, *self.contexts, *needed)
         lost = [name for name in wanted if name not in places]
         misspelt = {text: did_you_mean(_parts(text)[0], lost) for text in unknown}

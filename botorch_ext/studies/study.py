@@ -33,13 +33,13 @@ from botorch_ext.studies.described_strategies import described_strategy
 from botorch_ext.studies.kept_strategy import KeptStrategy
 from botorch_ext.studies.opening import is_text, opened
 from botorch_ext.studies.plain_events import in_sign
-from botorch_ext.studies.predicted_tables import is_table, trials_of_table
+from botorch_ext.studies.predicted_tables import is_table, trials_of_points
 from botorch_ext.studies.result_tables import (
     Result,
     attach_all,
     outside_rows,
+    points_of,
     results_of,
-    results_of_sheet,
 )
 from botorch_ext.studies.trial_frames import trials_frame
 
@@ -352,7 +352,7 @@ class Study:
     def attach_sheet(
         self, sheet: Sheet, *, repeat: bool = False, outside: bool = False
     ) -> list[Trial]:
-        """Adds the results of a CSV sheet, as `attach` adds those of a table.
+        """Adds the results of a sheet, as `attach` adds those of a table.
 
         Args:
             sheet: The sheet, with the columns that `attach` takes.
@@ -368,7 +368,7 @@ class Study:
         Warns:
             TableWarning: As `attach`.
         """
-        return self._attached(results_of_sheet(sheet, self.heads), repeat, outside)
+        return self._attached(results_of(sheet, self.heads), repeat, outside)
 
     def _attached(self, results: Sequence[Result], repeat: bool, outside: bool) -> list[Trial]:
         options = flag(repeat, "repeat"), flag(outside, "outside")
@@ -526,7 +526,9 @@ class Study:
         def predicted(strategy: Strategy) -> Predictions:
             if not is_table(points):
                 return strategy.predict(points, context=context, levels=seen)
-            trials = trials_of_table(points, self.heads, strategy, context)
+            rows = [points] if isinstance(points, Mapping) else points
+            found = points_of(rows, self.heads, with_contexts=context is None)
+            trials = trials_of_points(found, strategy, context)
             return strategy.predict(trials, levels=seen)
 
         found = self._kept.read(predicted)

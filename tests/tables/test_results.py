@@ -51,7 +51,7 @@ def test_a_column_in_another_unit_is_refused_and_kept_where_one_says_so(folder, 
     sheet = head + "".join(",".join(map(str, row.values())) + "\n" for row in kelvin)
     (folder / "old.csv").write_text(sheet, encoding="utf-8")
     said = refused(capsys, "attach", "lab.db", "old.csv")
-    assert "old.csv: every row lies outside" in said and "line 3: temperature [°C] must be" in said
+    assert "old.csv: every row lies outside" in said and "row 3: temperature [°C] must be" in said
     assert not study.events
     assert len(study.attach(kelvin, outside=True)) == 2
     assert "attached 2 trials" in shown(
@@ -83,7 +83,9 @@ def test_columns_are_found_by_name_and_others_are_named():
     study = begun()
     more = {"operator": "Ada", "Notes": "cloudy", "id": "NB-7"}
     row = {"Temperature (℃)": 26, "CATALYST": 0.01, "solvent": "dmso", "equivalents": 2.0}
-    with pytest.warns(TableWarning, match="columns that are not used: 'operator'; 'Notes'$") as got:
+    with pytest.warns(
+        TableWarning, match="columns that are not used: 'operator'; 'Notes'; 'id'$"
+    ) as got:
         (trial,) = study.attach([row | {"yield [%]": 7.0} | more])
     assert got[0].filename == __file__
     assert trial.params == {k: v for k, v in ROWS[0].items() if k != "yield"} | {"scale": 3.0}
@@ -147,11 +149,10 @@ def test_a_result_twice_is_refused_and_a_correction_makes_another():
     assert len(study.attach([ROWS[0]], repeat=True)) == 1
 
 
-@pytest.mark.parametrize("head", ["trial", "id"])
-def test_the_result_of_a_pending_trial_is_told_and_not_attached(head):
+def test_the_result_of_a_pending_trial_is_told_and_not_attached():
     study = begun()
     trial = study.ask()
-    row = {head: float(trial.id), **trial.params, "yield": 2.0}
+    row = {"trial": float(trial.id), **trial.params, "yield": 2.0}
     with pytest.raises(TableError, match="row 0: trial 0 is pending"):
         study.attach([row])
     study.abandon(trial)
@@ -218,7 +219,7 @@ def test_the_command_predicts_the_points_of_a_sheet_in_order(folder, capsys):
     captured = capsys.readouterr()
     assert captured.out == "wrote found.csv with predictions at 3 points\n"
     assert "points.csv: columns that are not used: 'notes'" in captured.err
-    assert captured.err.rstrip().endswith(": line 4")  # outside of the space, as in the file
+    assert captured.err.rstrip().endswith(": row 4")  # outside of the space, as in the file
     names, *rows = rows_of((folder / "found.csv").read_text("utf-8-sig"))
     columns = ["temperature [°C]", "catalyst [mol/l]", "equivalents", "solvent", "scale"]
     bands = ["5 %", "95 %", "observed 5 %", "observed 95 %"]
