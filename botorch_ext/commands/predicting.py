@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import warnings
 
+from botorch_ext.aligned import free_names
 from botorch_ext.checks import named
 from botorch_ext.commands.telling import context_of, read_sheet
 from botorch_ext.exceptions import OutsideDomainWarning
@@ -14,7 +15,7 @@ from botorch_ext.studies.csv_sheets import written
 from botorch_ext.studies.predicted_tables import trials_of_points
 from botorch_ext.studies.result_tables import points_of
 from botorch_ext.studies.study import Study
-from botorch_ext.studies.trial_frames import context_values
+from botorch_ext.studies.trial_frames import settings_of
 
 
 def predict(given: argparse.Namespace) -> str:
@@ -35,10 +36,10 @@ def predict(given: argparse.Namespace) -> str:
         warnings.warn(sheet.origin.message(message), OutsideDomainWarning, stacklevel=2)
     given.written = f"predictions at {counted(len(trials), 'point')}"
     names = (*heads.params, *heads.contexts)
-    rows = [{**trial.params, **context_values(trial, strategy, heads)} for trial in trials]
+    rows = [settings_of(trial, strategy) for trial in trials]
     numbers = zip(*(values.tolist() for values in found.values()), strict=True)
     return written(
-        [*map(heads.head, names), *found],
+        [*map(heads.head, names), *free_names(found, names)],
         [[*map(row.get, names), *each] for row, each in zip(rows, numbers, strict=True)],
         given.decimal_comma,
     )

@@ -19,7 +19,7 @@ from botorch_ext.studies.cell_values import decimal_of, last_place, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.csv_sheets import Row, Sheet, written
 from botorch_ext.studies.result_tables import values_of
-from botorch_ext.studies.trial_frames import context_values
+from botorch_ext.studies.trial_frames import settings_of
 
 if TYPE_CHECKING:
     from botorch_ext.studies.study import Study
@@ -55,7 +55,7 @@ def answer_sheet(study: Study, trials: Sequence[Trial], decimal_comma: bool = Fa
     heads, strategy = study.heads, study.strategy
     rows = []
     for trial in trials:
-        known = {**trial.params, **context_values(trial, strategy, heads)}
+        known = settings_of(trial, strategy)
         cells = [known.get(name) for name in (*heads.params, *heads.contexts)]
         rows.append([trial.id, *cells, None])
     names = [TRIAL, *heads.params, *heads.contexts, heads.objective]
@@ -135,7 +135,7 @@ def _value(
 ) -> float | None:
     """The value that is filled in for a trial. The parameters must be those that were asked."""
     given, wrong = values_of(row.cells, places, heads, decimal)
-    asked = {**trial.params, **context_values(trial, strategy, heads)}
+    asked = settings_of(trial, strategy)
     others = [
         f"{name} is {'empty' if given[name] is None else given[name]}, asked was {asked.get(name)}"
         for name in (*heads.params, *heads.contexts)

@@ -21,8 +21,8 @@ from botorch_ext.studies.csv_sheets import IN_MEMORY, Origin, harmless
 TRIAL = "trial"
 # Other columns of tables that this library writes.
 _WRITTEN = re.compile(
-    r"state|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
-    r"|(observed )?[\d.]+ %|(state|(asked|ended)_at|predicted (mean|std))_+"
+    r"(state|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
+    r"|(observed )?[\d.]+ %)_*"
 )
 _WITH_UNIT = re.compile(r"(?P<name>.*\S)\s*[\[(](?P<unit>[^\[\]()]*)[\])]")
 
