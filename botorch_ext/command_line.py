@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from botorch_ext.exceptions import StudyError
 from botorch_ext.reports.overview import read_overview, read_overviews
-from botorch_ext.reports.words import printable
+from botorch_ext.reports.words import counted, printable
 
 _PLACE = "a file, or a URL such as postgresql+psycopg://user@host/database"
 # What a SQLite file and each of those beside it begin with.
@@ -52,9 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         is_csv_file = given.new_file is not None or (given.output is not None and given.csv)
         if is_csv_file:  # spreadsheets know by the mark that it is UTF-8
             text = f"\ufeff{text}"
-        _write(text, given.output or given.new_file, place)
-        if given.new_file is not None:
-            _write(f"wrote {given.new_file} with {given.written}\n", None, place)
+        file = given.output or given.new_file
+        _write(text, file, place)
+        if file is not None and Path(file).is_file():  # and no pipe
+            _write(f"wrote {file} with {given.written}\n", None, place)
     except BrokenPipeError:  # whoever reads has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, ImportError) as error:
@@ -114,6 +115,8 @@ def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
         commands, "tell", _later("telling", "tell"), "tells the results that were filled in"
     )
     _add_sheet(tell, "sheet", "the CSV file of ask, with results, or a workbook (.xlsx)")
+    does = "results may differ from those told before, and replace them"
+    tell.add_argument("--correct", action="store_true", help=does)
     attach = _command(commands, "attach", _later("telling", "attach"), "adds earlier results")
     _add_sheet(attach, "sheet", "a CSV file or workbook: parameters and the objective by name")
     attach.add_argument("--repeat", action="store_true", help="rows may be results that are there")
@@ -200,6 +203,7 @@ def _trials(given: argparse.Namespace) -> tuple[str, str]:
     from botorch_ext.reports.tables import as_csv, as_text
 
     overview = read_overview(given.place, given.name)
+    given.written = counted(len(overview.stories), "trial")
     return as_csv(overview) if given.csv else as_text(overview), overview.place
 
 
@@ -212,6 +216,7 @@ def _report(given: argparse.Namespace) -> tuple[str, str]:
         from botorch_ext.reports.numbers_of_study import numbers_at
 
         model = numbers_at(given.place, overview.name)
+    given.written = f"the page of {counted(len(overview.stories), 'trial')}"
     return page(overview, time.time(), model), overview.place
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +66,20 @@ def ask(given: argparse.Namespace) -> str:
 def tell(given: argparse.Namespace) -> str:
     """Tells the results that were filled in."""
     study = opened(given)
-    answers = answers_of(study, read_sheet(given))
-    study.tell_all(answers.values)
-    lines = [f"told {_trials(answers.values)}"]
-    if answers.empty:
-        lines.append(f"still empty: {_trials(answers.empty)}")
-    if answers.known:
-        lines.append(f"told before: {_trials(answers.known)}")
+    answers = answers_of(study, read_sheet(given), given.correct)
+    values, sign = study.strategy.history.values, -1.0 if study.minimize else 1.0
+    said = {
+        "told ": answers.values,
+        "failed ": answers.failed,
+        "still empty: ": answers.empty,
+        "told before: ": answers.known,
+    }
+    lines = [f"{what}{_trials(ids)}" for what, ids in said.items() if ids]
+    lines += [
+        f"corrected trial {id} from {sign * values[id]} to {value}"
+        for id, value in answers.corrected.items()
+    ]
+    study.tell_all(answers.values | answers.corrected, failed=answers.failed, correct=given.correct)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -124,5 +131,5 @@ def context_of(given: argparse.Namespace, study: Study) -> Any:
     return Result("--context", None, {}, known).context_of(study.strategy)
 
 
-def _trials(ids: Sequence[int] | dict[int, float]) -> str:
+def _trials(ids: Collection[int]) -> str:
     return f"{counted(len(ids), 'trial')}: {', '.join(map(str, ids))}"

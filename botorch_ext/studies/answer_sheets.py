@@ -25,17 +25,25 @@ if TYPE_CHECKING:
     from botorch_ext.studies.study import Study
 
 
+#: What a cell of results says of an evaluation that failed.
+FAILED = "failed"
+
+
 @dataclass(frozen=True)
 class Answers:
     """The answers in a sheet that was filled in.
 
     Args:
         values: The new values by the ids of their pending trials.
+        failed: The ids of pending trials whose evaluation failed.
+        corrected: The values that replace others, by the ids of their trials.
         empty: The ids of pending trials that have no value in the sheet.
         known: The ids of trials whose value in the sheet was told before.
     """
 
     values: dict[int, float]
+    failed: list[int]
+    corrected: dict[int, float]
     empty: list[int]
     known: list[int]
 
@@ -62,15 +70,16 @@ def answer_sheet(study: Study, trials: Sequence[Trial], decimal_comma: bool = Fa
     return written([heads.head(name) for name in names], rows, decimal_comma)
 
 
-def answers_of(study: Study, sheet: Sheet) -> Answers:
+def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
     """Reads a sheet that was filled in; its rows may have any order. Nothing is told yet. A table
     of all trials, such as ``botorch-ext trials --csv`` writes, may be filled in as well.
 
-    A number of the sheet may be rounded: see the page on tables.
+    A number of the sheet may be rounded: see the page on tables. A result may be ``failed``.
 
     Args:
         study: The study of the trials.
         sheet: The sheet.
+        correct: Whether a value in the sheet may replace another one that was told.
 
     Returns:
         The answers, none of which is told yet.
@@ -83,9 +92,7 @@ def answers_of(study: Study, sheet: Sheet) -> Answers:
     heads, strategy, sign = study.heads, study.strategy, -1.0 if study.minimize else 1.0
     places = heads.read(sheet.heads, [TRIAL, *heads.needed, heads.objective], sheet.origin)
     decimal = decimal_of(sheet, places, heads.parameters)
-    values: dict[int, float] = {}
-    empty: list[int] = []
-    known: list[int] = []
+    found = Answers({}, [], {}, [], [])
     rows: dict[int, int] = {}
     scales = _scales(strategy, heads)
     wrong = []
@@ -96,20 +103,45 @@ def answers_of(study: Study, sheet: Sheet) -> Answers:
                 raise ValueError(f"trial {trial.id} is in row {rows[trial.id]} as well")
             rows[trial.id] = row.number
             value = _value(row, places, heads, decimal, trial, strategy, scales)
-            if value is None and trial.id in strategy.history.pending:
-                empty.append(trial.id)
-            elif value is not None and _is_known(trial.id, value, strategy, sign):
-                known.append(trial.id)
-            elif value is not None:
-                values[trial.id] = value
+            _sort(found, trial.id, value, strategy, sign, correct)
         except ValueError as error:
             wrong.append(f"row {row.number}: {error}")
-    if not wrong and not values:
-        what = "every result in it has been told already" if known else "no result is filled in"
+    if not wrong and not (found.values or found.failed or found.corrected):
+        what = (
+            "every result in it has been told already" if found.known else "no result is filled in"
+        )
         wrong.append(f"there is nothing to tell: {what}")
     if wrong:
         raise TableError(sheet.origin.message(named(wrong)))
-    return Answers(values, empty, known)
+    return found
+
+
+def _sort(
+    found: Answers,
+    id: int,
+    value: float | str | None,
+    strategy: Strategy,
+    sign: float,
+    correct: bool,
+) -> None:
+    """Adds what a row says of a trial to the answers."""
+    history = strategy.history
+    if value is None:
+        if id in history.pending:
+            found.empty.append(id)
+    elif id in history.pending:
+        if isinstance(value, str):
+            found.failed.append(id)
+        else:
+            found.values[id] = value
+    elif correct and id in history.values and not isinstance(value, str):
+        if value == sign * history.values[id]:
+            found.known.append(id)
+        else:
+            found.corrected[id] = value
+    else:
+        _require_known(id, value, strategy, sign)
+        found.known.append(id)
 
 
 def _trial(row: Row, place: int, strategy: Strategy) -> Trial:
@@ -132,9 +164,12 @@ def _value(
     trial: Trial,
     strategy: Strategy,
     scales: Mapping[str, _Scale],
-) -> float | None:
-    """The value that is filled in for a trial. The parameters must be those that were asked."""
-    given, wrong = values_of(row.cells, places, heads, decimal)
+) -> float | str | None:
+    """The value that is filled in for a trial, or `FAILED`. The parameters must be those that were
+    asked."""
+    is_failed = row.cells[places[heads.objective]].casefold() == FAILED
+    numbers = {name: place for name, place in places.items() if name != heads.objective}
+    given, wrong = values_of(row.cells, numbers if is_failed else places, heads, decimal)
     asked = settings_of(trial, strategy)
     others = [
         f"{name} is {'empty' if given[name] is None else given[name]}, asked was {asked.get(name)}"
@@ -156,6 +191,8 @@ def _value(
         )
     if wrong:
         raise ValueError("; ".join(wrong))
+    if is_failed:
+        return FAILED
     value = given[heads.objective]
     return None if value is None else amount(value, heads.objective, "finite")
 
@@ -245,25 +282,21 @@ def _is_asked(
     return is_rounded and scale is not None and scale.are_near(given, asked)
 
 
-def _is_known(id: int, value: float, strategy: Strategy, sign: float) -> bool:
-    """Whether a trial has this value already, or had it before a correction.
-
-    Raises:
-        ValueError: The trial has another value, or was abandoned.
-    """
+def _require_known(id: int, value: float | str, strategy: Strategy, sign: float) -> None:
+    """Raises a ValueError unless a trial that is not pending had this answer, also before a
+    correction."""
     history = strategy.history
     if id in history.values:
         told = sign * history.values[id]
-        if value == told or any(
+        if not any(
             sign * event.value == value
             for event in strategy.events
             if (isinstance(event, Told | Corrected) and event.id == id)
             or (isinstance(event, Attached) and event.trial.id == id)
         ):
-            return True
-        raise ValueError(
-            f"trial {id} is told already, {told}; correct changes a value, got {value}"
-        )
-    if id in history.abandoned:
+            raise ValueError(
+                f"trial {id} is told already, {told}; correct, or tell --correct, changes a value, "
+                f"got {value}"
+            )
+    elif value != FAILED or id not in history.failed:
         raise ValueError(f"trial {id} was abandoned: attach its result")
-    return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
@@ -266,11 +266,15 @@ class Study:
         """
         self._kept.change(lambda strategy: strategy.abandon(id, failed))
 
-    def tell_all(self, values: Mapping[int, float]) -> None:
+    def tell_all(
+        self, values: Mapping[int, float], *, failed: Iterable[int] = (), correct: bool = False
+    ) -> None:
         """Answers several trials: all of them, or none if one cannot be answered.
 
         Args:
             values: From the ids of pending trials to observations, as they were measured.
+            failed: The ids of pending trials whose evaluation failed.
+            correct: Whether trials may have a value already, which the new one then replaces.
 
         Raises:
             UnknownTrialError: A trial is not pending.
@@ -278,8 +282,12 @@ class Study:
         """
 
         def act(strategy: Strategy) -> None:
+            for id in failed:
+                strategy.abandon(id, failed=True)
             for id, value in values.items():
-                strategy.tell(*self._seen(strategy, id, value))
+                is_told = correct and id in strategy.history.values
+                answer = strategy.correct if is_told else strategy.tell
+                answer(*self._seen(strategy, id, value))
 
         self._kept.change(act)
 

@@ -77,7 +77,8 @@ def test_the_table_of_trials_has_all_of_them(path, clock, capsys):
 def test_csv_goes_to_a_file(path, clock, capsys, tmp_path):
     week(path, clock)
     text = shown(capsys, "trials", path, "--csv")
-    assert shown(capsys, "trials", path, "--csv", "-o", tmp_path / "lab.csv") == ""
+    said = shown(capsys, "trials", path, "--csv", "-o", tmp_path / "lab.csv")
+    assert said == f"wrote {tmp_path / 'lab.csv'} with 6 trials\n"
     assert (tmp_path / "lab.csv").read_bytes() == text.encode("utf-8-sig")
 
 
@@ -359,7 +360,7 @@ def test_an_output_is_whole_or_as_it_was(path, capsys, tmp_path, monkeypatch):
     output.write_text("before")
     output.chmod(0o640)
     link.symlink_to(output)
-    assert main(["trials", str(path), "-o", str(link)]) == 0
+    assert shown(capsys, "trials", path, "-o", link) == f"wrote {link} with 1 trial\n"
     written = output.read_text()
     assert "asked" in written and link.is_symlink() and output.stat().st_mode & 0o777 == 0o640
 

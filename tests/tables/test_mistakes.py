@@ -58,8 +58,10 @@ TOLD = {
     "nothing is filled in": (lambda s: HEAD + line(s, 2) + line(s, 3), "no result is filled in"),
     "another value": (
         lambda s: HEAD + line(s, 2, 1) + line(s, 0, 70),
-        "row 3: trial 0 is told already, 71.3; correct changes a value, got 70.0",
+        "row 3: trial 0 is told already, 71.3; correct, or tell --correct, changes a value, got 70",
     ),
+    "failed after a result": (lambda s: HEAD + line(s, 0, "failed"), "is told already, 71.3"),
+    "failed after it was given up": (lambda s: HEAD + line(s, 1, "failed"), "was abandoned"),
     "abandoned": (lambda s: HEAD + line(s, 1, 5), "trial 1 was abandoned"),
     "an id twice": (lambda s: HEAD + line(s, 2, 5) + line(s, 2, 6), "row 3: trial 2 is in row 2"),
     "never asked": (lambda s: HEAD + "12" + line(s, 2, 5)[1:], "from 0 to 3, got 12"),

@@ -179,6 +179,30 @@ def test_values_in_a_sheet_from_before_or_after_a_correction_are_known(folder, c
 
 
 @pytest.mark.parametrize("minimize", [False, True])
+def test_a_sheet_says_what_failed_and_corrects_what_it_is_asked_to(folder, capsys, minimize):
+    study = bx.Study("lab.db", RandomSearch(SPACE, seed=1), minimize=minimize)
+    shown(capsys, "ask", "lab.db", "-n", "4", "--csv", "sheet.csv")
+    head, *rows = (folder / "sheet.csv").read_text("utf-8-sig").splitlines()
+
+    def fill_in(*results):
+        lines = [f"{row}{result}" for row, result in zip(rows, results, strict=True)]
+        (folder / "sheet.csv").write_text("\n".join([head, *lines]), encoding="utf-8")
+
+    fill_in("12.5", "Failed", "7", "")
+    said = shown(capsys, "tell", "lab.db", "sheet.csv")
+    assert said == "told 2 trials: 0, 2\nfailed 1 trial: 1\nstill empty: 1 trial: 3\n"
+    assert list(study.to_pandas()["state"]) == ["told", "failed", "told", "pending"]
+    fill_in("12.5", "failed", "8", "9")
+    assert "trial 2 is told already, 7.0" in refused(capsys, "tell", "lab.db", "sheet.csv")
+    said = shown(capsys, "tell", "lab.db", "sheet.csv", "--correct")
+    before = "told before: 2 trials: 0, 1\n"
+    assert said == f"told 1 trial: 3\n{before}corrected trial 2 from 7.0 to 8.0\n"
+    assert "nothing to tell" in refused(capsys, "tell", "lab.db", "sheet.csv", "--correct")
+    values = study.to_pandas()["value"]
+    assert values.dropna().to_dict() == {0: 12.5, 2: 8.0, 3: 9.0}
+
+
+@pytest.mark.parametrize("minimize", [False, True])
 def test_tables_are_predicted_as_their_points_are(minimize):
     pandas = pytest.importorskip("pandas")
     study = modelled(minimize)
