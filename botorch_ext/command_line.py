@@ -93,6 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--without-model", action="store_true", help="from the events alone, in a few seconds"
     )
+    does = "copies a file with all of its studies, while others may work on them"
+    copy = _command(commands, "copy", _later("copying", "copy"), does)
+    copy.add_argument("target", metavar="to", help="a file that does not exist yet")
     _add_changing(commands)
     _add_asking_model(commands)
     return parser

@@ -226,6 +226,35 @@ def test_a_sheet_is_never_written_over_a_file(folder, capsys):
     assert (folder / "to_do.csv").read_text() == "filled in" and study.pending == [0, 1]
 
 
+def test_a_copy_of_an_open_study_lacks_nothing(folder, capsys):
+    study = bx.Study("lab.db", RandomSearch(bx.Box([(0, 1)])), name="first")
+    bx.Study("lab.db", RandomSearch(bx.Box([(0, 1)])), name="second")
+    study.tell(study.ask(), 7.0)
+    study.ask(2)
+    assert (folder / "lab.db-wal").exists()
+    said = shown(capsys, "copy", "lab.db", "monday.db")
+    assert said.splitlines() == [
+        "copied the study 'first' with 3 trials to monday.db",
+        "copied the study 'second' with 0 trials to monday.db",
+    ]
+    copied = bx.Study("monday.db", name="first")
+    assert copied.pending == study.pending == [1, 2]
+    assert [*map(repr, copied.events)] == [*map(repr, study.events)]
+    assert copied.ask().id == study.ask().id == 3
+    content = (folder / "monday.db").read_bytes()
+    (folder / "other.db-wal").touch()
+    for target, message in (
+        ("monday.db", "monday.db is there already"),
+        ("other.db", "other.db-wal is there already"),
+        ("lab.db", "lab.db is there already"),
+        ("no/monday.db", "a folder that is there"),
+    ):
+        assert message in refused(capsys, "copy", "lab.db", target)
+    assert "got no file" in refused(capsys, "copy", "no.db", "tuesday.db")
+    assert "pg_dump" in refused(capsys, "copy", "postgresql+psycopg://me@host/lab", "tuesday.db")
+    assert (folder / "monday.db").read_bytes() == content and not (folder / "tuesday.db").exists()
+
+
 def words_and_numbers(text):
     number = r"-?\d+(?:\.\d+)?"
     return re.sub(number, "#", text), [float(each) for each in re.findall(number, text)]
