@@ -104,6 +104,8 @@ def _parser() -> argparse.ArgumentParser:
 def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
     new = _command(commands, "new", _later("telling", "new"), "begins a study")
     new.add_argument("space", help="a TOML or JSON file that names the parameters")
+    does = "propose the space from a table of results: write the file of it, and begin nothing"
+    new.add_argument("--from", metavar="RESULTS", dest="from_results", help=does)
     new.add_argument("--objective", help="the name of the values")
     new.add_argument("--unit", help="the unit of the values")
     new.add_argument("--minimize", action="store_true", help="small values are good")

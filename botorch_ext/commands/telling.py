@@ -9,6 +9,7 @@ from typing import Any
 
 from botorch_ext.checks import did_you_mean
 from botorch_ext.commands.beginning import strategy_of
+from botorch_ext.commands.proposing import propose
 from botorch_ext.exceptions import StudyError
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.words import counted
@@ -31,7 +32,9 @@ def read_sheet(given: argparse.Namespace) -> Sheet:
 
 
 def new(given: argparse.Namespace) -> str:
-    """Begins a study."""
+    """Begins a study, or proposes its space."""
+    if given.from_results is not None:
+        return propose(given)
     name = "study" if given.name is None else given.name
     if Path(given.place).exists():
         raise StudyError(f"{given.place} is there already: a new study needs a file of its own")

@@ -127,11 +127,11 @@ class ColumnHeads:
                 wrong.append(f"column {name} is there twice, as {text!r}")
             elif name is not None:
                 places[name] = place
-            elif text and not _WRITTEN.fullmatch(text):
+            elif text and not is_written(text):
                 unknown.append(text)
         wanted = (*self.params, *self.contexts, *needed)
         lost = [name for name in wanted if name not in places]
-        misspelt = {text: did_you_mean(_parts(text)[0], lost) for text in unknown}
+        misspelt = {text: did_you_mean(name_and_unit(text)[0], lost) for text in unknown}
         wrong += [f"column {text!r} is unknown{hint}" for text, hint in misspelt.items() if hint]
         wrong += [f"column {self.head(name)} is missing" for name in needed if name not in places]
         if wrong:
@@ -155,7 +155,7 @@ class ColumnHeads:
             whole = (name, self.head(name))
             if text in [each.strip() for each in (*whole, *map(harmless, whole))]:
                 return name
-        stem, unit = _parts(text)
+        stem, unit = name_and_unit(text)
         same = [name for name in names if name.casefold() == stem.casefold()]
         name = stem if stem in same else same[0] if len(same) == 1 else None
         if name is None or unit is None:
@@ -168,7 +168,12 @@ class ColumnHeads:
         return name
 
 
-def _parts(text: str) -> tuple[str, str | None]:
+def is_written(head: str) -> bool:
+    """Whether a head is one of a column that this library adds to tables."""
+    return _WRITTEN.fullmatch(head) is not None
+
+
+def name_and_unit(text: str) -> tuple[str, str | None]:
     """The name and the unit of a head; None where it has no unit."""
     found = _WITH_UNIT.fullmatch(text)
     return (found["name"], found["unit"]) if found is not None else (text, None)
