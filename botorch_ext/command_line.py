@@ -142,6 +142,10 @@ def _add_asking_model(commands: argparse._SubParsersAction[_Parser]) -> None:
     does = "the recommended point, with its prediction"
     recommended = _command(commands, "recommended", _later("predicting", "recommended"), does)
     _add_context(recommended)
+    does = "what the next trials are expected to gain: is another batch worth it?"
+    stop = _command(commands, "stop", _later("predicting", "stop"), does)
+    stop.add_argument("-n", "--number", type=int, default=1, help="how many trials; 1 unless given")
+    _add_context(stop)
 
 
 def _add_sheet(command: argparse.ArgumentParser, called: str, does: str) -> None:

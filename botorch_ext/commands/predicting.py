@@ -63,6 +63,21 @@ def recommended(given: argparse.Namespace) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def stop(given: argparse.Namespace) -> str:
+    """What the next batch is expected to gain, beside the noise of one measurement. Nothing is
+    asked."""
+    study = _looked_at(given)
+    found = study.expected_gain(given.number, context=context_of(given, study))
+    objective, batch = study.heads.head(study.objective), counted(given.number, "trial")
+    lines = [
+        f"{objective}, expected gain of the next {batch}: {number(found.gain)}",
+        f"{objective}, standard deviation of the noise: {number(found.noise_std)}",
+        f"a better point than all so far with probability: {number(found.probability)}",
+        "If the gain is much less than the noise, one more measurement cannot show it.",
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
 def _looked_at(given: argparse.Namespace) -> Study:
     """The study of a command that does not change it."""
     return Study.only_read(given.place, read_overview(given.place, given.name).name)

@@ -128,6 +128,7 @@ def test_places_that_are_no_sheet_and_numbers_that_are_none(refused, tmp_path):
         (("ask", "-n", "0"), "num_trials must be at least 1"),
         (("ask", "--csv", "no/to_do.csv"), "a folder that is there"),
         (("recommended",), "has no model"),
+        (("stop",), "has no model"),
     ):
         assert message in refused(*arguments)
 

@@ -232,6 +232,18 @@ def test_tables_are_predicted_as_their_points_are(minimize):
         study.predict(pandas.DataFrame([trials[0].params | {"yields": 1.0}]))
 
 
+@pytest.mark.parametrize("minimize", [False, True])
+def test_the_command_says_what_the_next_batch_is_expected_to_gain(folder, capsys, minimize):
+    study = modelled(minimize)
+    study.attach(ROWS)
+    said = shown(capsys, "stop", "lab.db", "-n", "3").splitlines()
+    found = study.expected_gain(3)
+    numbers = [float(line.rpartition(": ")[2]) for line in said[:3]]
+    assert numbers == pytest.approx([found.gain, found.noise_std, found.probability], rel=1e-5)
+    assert said[0].startswith("yield [%], expected gain of the next 3 trials: ")
+    assert study.pending == [] and found.noise_std == pytest.approx(0.2)
+
+
 @pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.OutsideDomainWarning")
 def test_the_command_predicts_the_points_of_a_sheet_in_order(folder, capsys):
     study = modelled()
