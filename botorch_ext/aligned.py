@@ -1,8 +1,26 @@
-"""Aligned columns: tables as texts for a terminal."""
+"""Columns of tables: their names, and tables as texts for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+
+
+def free_names(own: Iterable[str], taken: Collection[str]) -> list[str]:
+    """The names of the library's columns in a table that also has columns of the user.
+
+    Args:
+        own: The names that the library gives.
+        taken: The names that the user gave. Where one of them is the same without regard to case,
+            that of the library has underscores behind it, as in ``state_``.
+    """
+    known = {*taken, *(name.casefold() for name in taken)}
+    free = []
+    for name in own:
+        while name in known:
+            name += "_"
+        known.add(name)
+        free.append(name)
+    return free
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> list[str]:

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from botorch_ext.exceptions import StudyError
 from botorch_ext.reports.overview import read_overview, read_overviews
-from botorch_ext.reports.words import printable
+from botorch_ext.reports.words import counted, printable
 
 _PLACE = "a file, or a URL such as postgresql+psycopg://user@host/database"
 # What a SQLite file and each of those beside it begin with.
@@ -52,9 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         is_csv_file = given.new_file is not None or (given.output is not None and given.csv)
         if is_csv_file:  # spreadsheets know by the mark that it is UTF-8
             text = f"\ufeff{text}"
-        _write(text, given.output or given.new_file, place)
-        if given.new_file is not None:
-            _write(f"wrote {given.new_file} with {given.written}\n", None, place)
+        file = given.output or given.new_file
+        _write(text, file, place)
+        if file is not None and Path(file).is_file():  # and no pipe
+            _write(f"wrote {file} with {given.written}\n", None, place)
     except BrokenPipeError:  # whoever reads has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, ImportError) as error:
@@ -92,6 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--without-model", action="store_true", help="from the events alone, in a few seconds"
     )
+    does = "copies a file with all of its studies, while others may work on them"
+    copy = _command(commands, "copy", _later("copying", "copy"), does)
+    copy.add_argument("target", metavar="to", help="a file that does not exist yet")
     _add_changing(commands)
     _add_asking_model(commands)
     return parser
@@ -100,6 +104,8 @@ def _parser() -> argparse.ArgumentParser:
 def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
     new = _command(commands, "new", _later("telling", "new"), "begins a study")
     new.add_argument("space", help="a TOML or JSON file that names the parameters")
+    does = "propose the space from a table of results: write the file of it, and begin nothing"
+    new.add_argument("--from", metavar="RESULTS", dest="from_results", help=does)
     new.add_argument("--objective", help="the name of the values")
     new.add_argument("--unit", help="the unit of the values")
     new.add_argument("--minimize", action="store_true", help="small values are good")
@@ -113,9 +119,11 @@ def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
     tell = _command(
         commands, "tell", _later("telling", "tell"), "tells the results that were filled in"
     )
-    tell.add_argument("sheet", help="the CSV file of ask, with results")
+    _add_sheet(tell, "sheet", "the CSV file of ask, with results, or a workbook (.xlsx)")
+    does = "results may differ from those told before, and replace them"
+    tell.add_argument("--correct", action="store_true", help=does)
     attach = _command(commands, "attach", _later("telling", "attach"), "adds earlier results")
-    attach.add_argument("sheet", help="a CSV file: parameters and the objective by name")
+    _add_sheet(attach, "sheet", "a CSV file or workbook: parameters and the objective by name")
     attach.add_argument("--repeat", action="store_true", help="rows may be results that are there")
     does = "all rows may lie outside the space, without a warning"
     attach.add_argument("--outside", action="store_true", help=does)
@@ -129,11 +137,24 @@ def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 def _add_asking_model(commands: argparse._SubParsersAction[_Parser]) -> None:
     predict = _command(commands, "predict", _later("predicting", "predict"), "predicts at points")
-    predict.add_argument("points", help="a CSV file: the parameters by name")
+    _add_sheet(predict, "points", "a CSV file or workbook: the parameters by name")
     _add_csv(predict)
     does = "the recommended point, with its prediction"
     recommended = _command(commands, "recommended", _later("predicting", "recommended"), does)
     _add_context(recommended)
+    does = "what the next trials are expected to gain: is another batch worth it?"
+    stop = _command(commands, "stop", _later("predicting", "stop"), does)
+    stop.add_argument("-n", "--number", type=int, default=1, help="how many trials; 1 unless given")
+    _add_context(stop)
+
+
+def _add_sheet(command: argparse.ArgumentParser, called: str, does: str) -> None:
+    """Adds the sheet that a command reads, and how it is written."""
+    command.add_argument("sheet", metavar=called, help=does)
+    does = "the sign between its cells; found from the sheet unless given"
+    command.add_argument("--separator", metavar="SIGN", help=does)
+    does = "its decimal sign, . or ,; found from the sheet unless given"
+    command.add_argument("--decimal", choices=[".", ","], metavar="SIGN", help=does)
 
 
 def _add_csv(command: argparse.ArgumentParser) -> None:
@@ -191,6 +212,7 @@ def _trials(given: argparse.Namespace) -> tuple[str, str]:
     from botorch_ext.reports.tables import as_csv, as_text
 
     overview = read_overview(given.place, given.name)
+    given.written = counted(len(overview.stories), "trial")
     return as_csv(overview) if given.csv else as_text(overview), overview.place
 
 
@@ -203,6 +225,7 @@ def _report(given: argparse.Namespace) -> tuple[str, str]:
         from botorch_ext.reports.numbers_of_study import numbers_at
 
         model = numbers_at(given.place, overview.name)
+    given.written = f"the page of {counted(len(overview.stories), 'trial')}"
     return page(overview, time.time(), model), overview.place
 
 

@@ -13,8 +13,8 @@ from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 
 ROOT = Path(__file__).parents[1]
 OPTIONAL = {
-    *("ax", "dask", "distributed", "jinja2", "matplotlib", "optuna", "pandas", "psycopg"),
-    "sqlalchemy",
+    *("ax", "dask", "distributed", "jinja2", "matplotlib", "openpyxl", "optuna", "pandas"),
+    *("psycopg", "sqlalchemy"),
 }
 
 

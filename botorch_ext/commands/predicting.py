@@ -5,27 +5,28 @@ from __future__ import annotations
 import argparse
 import warnings
 
+from botorch_ext.aligned import free_names
 from botorch_ext.checks import named
-from botorch_ext.commands.telling import context_of
+from botorch_ext.commands.telling import context_of, read_sheet
 from botorch_ext.exceptions import OutsideDomainWarning
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.words import counted, number
-from botorch_ext.studies.csv_sheets import Sheet, written
+from botorch_ext.studies.csv_sheets import written
 from botorch_ext.studies.predicted_tables import trials_of_points
-from botorch_ext.studies.result_tables import points_of_sheet
+from botorch_ext.studies.result_tables import points_of
 from botorch_ext.studies.study import Study
-from botorch_ext.studies.trial_frames import context_values
+from botorch_ext.studies.trial_frames import settings_of
 
 
 def predict(given: argparse.Namespace) -> str:
     """Predictions at the points of a sheet, as CSV: its parameters and contexts, then the mean and
     the standard deviation of f, and quantiles of f and of an observation."""
-    study, sheet = _looked_at(given), Sheet.read(given.points)
+    study, sheet = _looked_at(given), read_sheet(given)
     heads, strategy = study.heads, study.strategy
-    points = points_of_sheet(sheet, heads)
+    points = points_of(sheet, heads)
     trials = trials_of_points(points, strategy)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OutsideDomainWarning)  # its rows are no lines
+        warnings.simplefilter("ignore", OutsideDomainWarning)  # its rows are not those of the sheet
         found = study.predict(trials).numbers
     if outside := [p.where for p, trial in zip(points, trials, strict=True) if trial.info]:
         message = (
@@ -35,10 +36,10 @@ def predict(given: argparse.Namespace) -> str:
         warnings.warn(sheet.origin.message(message), OutsideDomainWarning, stacklevel=2)
     given.written = f"predictions at {counted(len(trials), 'point')}"
     names = (*heads.params, *heads.contexts)
-    rows = [{**trial.params, **context_values(trial, strategy, heads)} for trial in trials]
+    rows = [settings_of(trial, strategy) for trial in trials]
     numbers = zip(*(values.tolist() for values in found.values()), strict=True)
     return written(
-        [*map(heads.head, names), *found],
+        [*map(heads.head, names), *free_names(found, names)],
         [[*map(row.get, names), *each] for row, each in zip(rows, numbers, strict=True)],
         given.decimal_comma,
     )
@@ -59,6 +60,21 @@ def recommended(given: argparse.Namespace) -> str:
     lines.append(f"as good as every evaluated point with probability: {number(found.probability)}")
     shortfall = number(found.shortfall)
     lines.append(f"{objective}, expected shortfall from the best evaluated point: {shortfall}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def stop(given: argparse.Namespace) -> str:
+    """What the next batch is expected to gain, beside the noise of one measurement. Nothing is
+    asked."""
+    study = _looked_at(given)
+    found = study.expected_gain(given.number, context=context_of(given, study))
+    objective, batch = study.heads.head(study.objective), counted(given.number, "trial")
+    lines = [
+        f"{objective}, expected gain of the next {batch}: {number(found.gain)}",
+        f"{objective}, standard deviation of the noise: {number(found.noise_std)}",
+        f"a better point than all so far with probability: {number(found.probability)}",
+        "If the gain is much less than the noise, one more measurement cannot show it.",
+    ]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from botorch_ext.checks import did_you_mean
 from botorch_ext.commands.beginning import strategy_of
+from botorch_ext.commands.proposing import propose
 from botorch_ext.exceptions import StudyError
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.words import counted
 from botorch_ext.studies.answer_sheets import answer_sheet, answers_of
-from botorch_ext.studies.cell_values import TYPED
+from botorch_ext.studies.cell_values import number
 from botorch_ext.studies.csv_sheets import Sheet
 from botorch_ext.studies.result_tables import Result, values_of
 from botorch_ext.studies.study import Study
@@ -25,8 +26,15 @@ def opened(given: argparse.Namespace) -> Study:
     return Study(given.place, name=overview.name)
 
 
+def read_sheet(given: argparse.Namespace) -> Sheet:
+    """Reads the sheet of a command."""
+    return Sheet.read(given.sheet, given.separator, given.decimal)
+
+
 def new(given: argparse.Namespace) -> str:
-    """Begins a study."""
+    """Begins a study, or proposes its space."""
+    if given.from_results is not None:
+        return propose(given)
     name = "study" if given.name is None else given.name
     if Path(given.place).exists():
         raise StudyError(f"{given.place} is there already: a new study needs a file of its own")
@@ -61,19 +69,26 @@ def ask(given: argparse.Namespace) -> str:
 def tell(given: argparse.Namespace) -> str:
     """Tells the results that were filled in."""
     study = opened(given)
-    answers = answers_of(study, Sheet.read(given.sheet))
-    study.tell_all(answers.values)
-    lines = [f"told {_trials(answers.values)}"]
-    if answers.empty:
-        lines.append(f"still empty: {_trials(answers.empty)}")
-    if answers.known:
-        lines.append(f"told before: {_trials(answers.known)}")
+    answers = answers_of(study, read_sheet(given), given.correct)
+    values, sign = study.strategy.history.values, -1.0 if study.minimize else 1.0
+    said = {
+        "told ": answers.values,
+        "failed ": answers.failed,
+        "still empty: ": answers.empty,
+        "told before: ": answers.known,
+    }
+    lines = [f"{what}{_trials(ids)}" for what, ids in said.items() if ids]
+    lines += [
+        f"corrected trial {id} from {sign * values[id]} to {value}"
+        for id, value in answers.corrected.items()
+    ]
+    study.tell_all(answers.values | answers.corrected, failed=answers.failed, correct=given.correct)
     return "".join(f"{line}\n" for line in lines)
 
 
 def attach(given: argparse.Namespace) -> str:
     """Adds earlier results."""
-    study, sheet = opened(given), Sheet.read(given.sheet)
+    study, sheet = opened(given), read_sheet(given)
     trials = study.attach_sheet(sheet, repeat=given.repeat, outside=given.outside)
     return f"attached {_trials([trial.id for trial in trials])}\n"
 
@@ -81,7 +96,7 @@ def attach(given: argparse.Namespace) -> str:
 def correct(given: argparse.Namespace) -> str:
     """Replaces a value that was wrong."""
     try:
-        value = TYPED.number(given.value)
+        value = number(given.value)
     except ValueError as error:
         raise ValueError(f"value {error}") from None
     opened(given).correct(given.trial, value)
@@ -113,11 +128,11 @@ def context_of(given: argparse.Namespace, study: Study) -> Any:
     if wrong:
         raise ValueError("; ".join(wrong))
     places = heads.read(names, [name for name in heads.needed if name in heads.contexts])
-    known, wrong = values_of(texts, places, heads, TYPED)
+    known, wrong = values_of(texts, places, heads)
     if wrong:
         raise ValueError("; ".join(wrong))
     return Result("--context", None, {}, known).context_of(study.strategy)
 
 
-def _trials(ids: Sequence[int] | dict[int, float]) -> str:
+def _trials(ids: Collection[int]) -> str:
     return f"{counted(len(ids), 'trial')}: {', '.join(map(str, ids))}"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
 from typing import Any
 
-from botorch_ext.aligned import aligned
+from botorch_ext.aligned import aligned, free_names
 from botorch_ext.reports.overview import Overview, TrialStory
 from botorch_ext.reports.parameters import Column, Columns
 from botorch_ext.reports.words import iso, moment, number, printable
@@ -27,15 +26,18 @@ def as_csv(overview: Overview) -> str:
     scalars = [overview.scalars(story) for story in overview.stories]
     extra = list(dict.fromkeys(key for known in scalars for key in known))
     heads = [f"{each.name} [{each.unit}]" if each.unit else each.name for each in _known(overview)]
-    names = [*_names(overview, heads), "asked_at", "ended_at", "first_value", "corrected_at"]
+    own = ["trial", "state", "asked_at", "ended_at", "first_value", "corrected_at"]
+    own += [f"info_{key}" for key in extra]
+    first, state, *last = free_names(own, [each.name for each in _known(overview)])
+    names = [first, state, *heads, *last]
     buffer = io.StringIO()
     # Quoted, a text is one cell whatever separates cells where it is read.
     writer = csv.writer(buffer, quoting=csv.QUOTE_NONNUMERIC)
-    writer.writerow([_harmless(name) for name in (*names, *(f"info_{key}" for key in extra))])
+    writer.writerow(map(_harmless, names))
     for story, known in zip(overview.stories, scalars, strict=True):
         first = story.first_value if story.corrections else None
-        last = story.corrections[-1].at if story.corrections else None
-        times = [iso(at) for at in (story.asked_at, story.ended_at, last)]
+        corrected = story.corrections[-1].at if story.corrections else None
+        times = [iso(at) for at in (story.asked_at, story.ended_at, corrected)]
         cells = [*_cells(story, overview.columns), *times[:2], first, times[2]]
         writer.writerow([_harmless(cell) for cell in (*cells, *(known.get(key) for key in extra))])
     return buffer.getvalue()
@@ -43,8 +45,8 @@ def as_csv(overview: Overview) -> str:
 
 def as_text(overview: Overview) -> str:
     """All trials in columns of one width. Times are UTC."""
-    names = _names(overview, [each.title for each in _known(overview)])
-    rows = [[*names, "asked", "told or given up", "was"]]
+    titles = [each.title for each in _known(overview)]
+    rows = [["trial", "state", *titles, "asked", "told or given up", "was"]]
     for story in overview.stories:
         known = _cells(story, overview.columns)
         cells = [number(cell) if isinstance(cell, float) else cell for cell in known]
@@ -59,10 +61,6 @@ def as_text(overview: Overview) -> str:
 def _known(overview: Overview) -> list[Column]:
     """The columns of points, contexts and values."""
     return [*overview.columns.all, overview.objective]
-
-
-def _names(overview: Overview, heads: Sequence[str]) -> list[str]:
-    return ["trial", "state", *heads]
 
 
 def _cells(story: TrialStory, columns: Columns) -> list[Any]:

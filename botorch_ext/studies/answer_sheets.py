@@ -15,14 +15,18 @@ from botorch_ext.domains.choices import Choice, Fixed
 from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError
 from botorch_ext.strategies import Attached, Corrected, Strategy, Told, Trial
-from botorch_ext.studies.cell_values import CellValues, last_place, trial_id
+from botorch_ext.studies.cell_values import decimal_of, last_place, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.csv_sheets import Row, Sheet, written
 from botorch_ext.studies.result_tables import values_of
-from botorch_ext.studies.trial_frames import context_values
+from botorch_ext.studies.trial_frames import settings_of
 
 if TYPE_CHECKING:
     from botorch_ext.studies.study import Study
+
+
+#: What a cell of results says of an evaluation that failed.
+FAILED = "failed"
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,15 @@ class Answers:
 
     Args:
         values: The new values by the ids of their pending trials.
+        failed: The ids of pending trials whose evaluation failed.
+        corrected: The values that replace others, by the ids of their trials.
         empty: The ids of pending trials that have no value in the sheet.
         known: The ids of trials whose value in the sheet was told before.
     """
 
     values: dict[int, float]
+    failed: list[int]
+    corrected: dict[int, float]
     empty: list[int]
     known: list[int]
 
@@ -55,22 +63,23 @@ def answer_sheet(study: Study, trials: Sequence[Trial], decimal_comma: bool = Fa
     heads, strategy = study.heads, study.strategy
     rows = []
     for trial in trials:
-        known = {**trial.params, **context_values(trial, strategy, heads)}
+        known = settings_of(trial, strategy)
         cells = [known.get(name) for name in (*heads.params, *heads.contexts)]
         rows.append([trial.id, *cells, None])
     names = [TRIAL, *heads.params, *heads.contexts, heads.objective]
     return written([heads.head(name) for name in names], rows, decimal_comma)
 
 
-def answers_of(study: Study, sheet: Sheet) -> Answers:
+def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
     """Reads a sheet that was filled in; its rows may have any order. Nothing is told yet. A table
     of all trials, such as ``botorch-ext trials --csv`` writes, may be filled in as well.
 
-    A number of the sheet may be rounded: see the page on tables.
+    A number of the sheet may be rounded: see the page on tables. A result may be ``failed``.
 
     Args:
         study: The study of the trials.
         sheet: The sheet.
+        correct: Whether a value in the sheet may replace another one that was told.
 
     Returns:
         The answers, none of which is told yet.
@@ -82,42 +91,65 @@ def answers_of(study: Study, sheet: Sheet) -> Answers:
     """
     heads, strategy, sign = study.heads, study.strategy, -1.0 if study.minimize else 1.0
     places = heads.read(sheet.heads, [TRIAL, *heads.needed, heads.objective], sheet.origin)
-    read = CellValues.of(sheet, places, heads.parameters)
-    values: dict[int, float] = {}
-    empty: list[int] = []
-    known: list[int] = []
-    lines: dict[int, int] = {}
+    decimal = decimal_of(sheet, places, heads.parameters)
+    found = Answers({}, [], {}, [], [])
+    rows: dict[int, int] = {}
     scales = _scales(strategy, heads)
     wrong = []
     for row in sheet.rows:
         try:
-            trial = _trial(row, places[TRIAL], strategy, read)
-            if trial.id in lines:
-                raise ValueError(f"trial {trial.id} is in line {lines[trial.id]} as well")
-            lines[trial.id] = row.line
-            value = _value(row, places, heads, read, trial, strategy, scales)
-            if value is None and trial.id in strategy.history.pending:
-                empty.append(trial.id)
-            elif value is not None and _is_known(trial.id, value, strategy, sign):
-                known.append(trial.id)
-            elif value is not None:
-                values[trial.id] = value
+            trial = _trial(row, places[TRIAL], strategy)
+            if trial.id in rows:
+                raise ValueError(f"trial {trial.id} is in row {rows[trial.id]} as well")
+            rows[trial.id] = row.number
+            value = _value(row, places, heads, decimal, trial, strategy, scales)
+            _sort(found, trial.id, value, strategy, sign, correct)
         except ValueError as error:
-            wrong.append(f"line {row.line}: {error}")
-    if not wrong and not values:
-        what = "every result in it has been told already" if known else "no result is filled in"
+            wrong.append(f"row {row.number}: {error}")
+    if not wrong and not (found.values or found.failed or found.corrected):
+        what = (
+            "every result in it has been told already" if found.known else "no result is filled in"
+        )
         wrong.append(f"there is nothing to tell: {what}")
     if wrong:
         raise TableError(sheet.origin.message(named(wrong)))
-    return Answers(values, empty, known)
+    return found
 
 
-def _trial(row: Row, place: int, strategy: Strategy, read: CellValues) -> Trial:
+def _sort(
+    found: Answers,
+    id: int,
+    value: float | str | None,
+    strategy: Strategy,
+    sign: float,
+    correct: bool,
+) -> None:
+    """Adds what a row says of a trial to the answers."""
+    history = strategy.history
+    if value is None:
+        if id in history.pending:
+            found.empty.append(id)
+    elif id in history.pending:
+        if isinstance(value, str):
+            found.failed.append(id)
+        else:
+            found.values[id] = value
+    elif correct and id in history.values and not isinstance(value, str):
+        if value == sign * history.values[id]:
+            found.known.append(id)
+        else:
+            found.corrected[id] = value
+    else:
+        _require_known(id, value, strategy, sign)
+        found.known.append(id)
+
+
+def _trial(row: Row, place: int, strategy: Strategy) -> Trial:
     """The trial of a row."""
     text = row.cells[place]
     if not text:
         raise ValueError(f"{TRIAL} is empty: attach a result that was not asked for")
-    id, trials = trial_id(text, read), strategy.history.trials
+    id, trials = trial_id(text), strategy.history.trials
     if id is None or not 0 <= id < len(trials):
         last = f"from 0 to {len(trials) - 1}" if trials else "asked first: there is none yet"
         raise ValueError(f"{TRIAL} must be {last}, got {text}: is this the sheet of another study?")
@@ -128,14 +160,17 @@ def _value(
     row: Row,
     places: Mapping[str, int],
     heads: ColumnHeads,
-    read: CellValues,
+    decimal: str,
     trial: Trial,
     strategy: Strategy,
     scales: Mapping[str, _Scale],
-) -> float | None:
-    """The value that is filled in for a trial. The parameters must be those that were asked."""
-    given, wrong = values_of(row.cells, places, heads, read)
-    asked = {**trial.params, **context_values(trial, strategy, heads)}
+) -> float | str | None:
+    """The value that is filled in for a trial, or `FAILED`. The parameters must be those that were
+    asked."""
+    is_failed = row.cells[places[heads.objective]].casefold() == FAILED
+    numbers = {name: place for name, place in places.items() if name != heads.objective}
+    given, wrong = values_of(row.cells, numbers if is_failed else places, heads, decimal)
+    asked = settings_of(trial, strategy)
     others = [
         f"{name} is {'empty' if given[name] is None else given[name]}, asked was {asked.get(name)}"
         for name in (*heads.params, *heads.contexts)
@@ -156,6 +191,8 @@ def _value(
         )
     if wrong:
         raise ValueError("; ".join(wrong))
+    if is_failed:
+        return FAILED
     value = given[heads.objective]
     return None if value is None else amount(value, heads.objective, "finite")
 
@@ -245,25 +282,21 @@ def _is_asked(
     return is_rounded and scale is not None and scale.are_near(given, asked)
 
 
-def _is_known(id: int, value: float, strategy: Strategy, sign: float) -> bool:
-    """Whether a trial has this value already, or had it before a correction.
-
-    Raises:
-        ValueError: The trial has another value, or was abandoned.
-    """
+def _require_known(id: int, value: float | str, strategy: Strategy, sign: float) -> None:
+    """Raises a ValueError unless a trial that is not pending had this answer, also before a
+    correction."""
     history = strategy.history
     if id in history.values:
         told = sign * history.values[id]
-        if value == told or any(
+        if not any(
             sign * event.value == value
             for event in strategy.events
             if (isinstance(event, Told | Corrected) and event.id == id)
             or (isinstance(event, Attached) and event.trial.id == id)
         ):
-            return True
-        raise ValueError(
-            f"trial {id} is told already, {told}; correct changes a value, got {value}"
-        )
-    if id in history.abandoned:
+            raise ValueError(
+                f"trial {id} is told already, {told}; correct, or tell --correct, changes a value, "
+                f"got {value}"
+            )
+    elif value != FAILED or id not in history.failed:
         raise ValueError(f"trial {id} was abandoned: attach its result")
-    return False

@@ -19,12 +19,10 @@ from botorch_ext.studies.csv_sheets import IN_MEMORY, Origin, harmless
 
 #: The column of the ids of trials.
 TRIAL = "trial"
-# The head of that column in tables that version 0.2.0 wrote.
-_ID = "id"
 # Other columns of tables that this library writes.
 _WRITTEN = re.compile(
-    rf"{_ID}|state|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
-    r"|(observed )?[\d.]+ %|(state|(asked|ended)_at|predicted (mean|std))_+"
+    r"(state|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
+    r"|(observed )?[\d.]+ %)_*"
 )
 _WITH_UNIT = re.compile(r"(?P<name>.*\S)\s*[\[(](?P<unit>[^\[\]()]*)[\])]")
 
@@ -98,7 +96,7 @@ class ColumnHeads:
         self, heads: Sequence[object], needed: Collection[str], origin: Origin = IN_MEMORY
     ) -> dict[str, int]:
         """Finds the columns of a table. Names match without regard to case where only one name is
-        meant. The ids of trials may stand under ``id``. Other columns are not used.
+        meant. Other columns are not used.
 
         Args:
             heads: The heads of the table: names, or names with their units.
@@ -129,13 +127,11 @@ class ColumnHeads:
                 wrong.append(f"column {name} is there twice, as {text!r}")
             elif name is not None:
                 places[name] = place
-            elif text and not _WRITTEN.fullmatch(text):
+            elif text and not is_written(text):
                 unknown.append(text)
-        if TRIAL not in places and _ID in texts and _ID not in self.units:
-            places[TRIAL] = texts.index(_ID)
         wanted = (*self.params, *self.contexts, *needed)
         lost = [name for name in wanted if name not in places]
-        misspelt = {text: did_you_mean(_parts(text)[0], lost) for text in unknown}
+        misspelt = {text: did_you_mean(name_and_unit(text)[0], lost) for text in unknown}
         wrong += [f"column {text!r} is unknown{hint}" for text, hint in misspelt.items() if hint]
         wrong += [f"column {self.head(name)} is missing" for name in needed if name not in places]
         if wrong:
@@ -159,7 +155,7 @@ class ColumnHeads:
             whole = (name, self.head(name))
             if text in [each.strip() for each in (*whole, *map(harmless, whole))]:
                 return name
-        stem, unit = _parts(text)
+        stem, unit = name_and_unit(text)
         same = [name for name in names if name.casefold() == stem.casefold()]
         name = stem if stem in same else same[0] if len(same) == 1 else None
         if name is None or unit is None:
@@ -172,7 +168,12 @@ class ColumnHeads:
         return name
 
 
-def _parts(text: str) -> tuple[str, str | None]:
+def is_written(head: str) -> bool:
+    """Whether a head is one of a column that this library adds to tables."""
+    return _WRITTEN.fullmatch(head) is not None
+
+
+def name_and_unit(text: str) -> tuple[str, str | None]:
     """The name and the unit of a head; None where it has no unit."""
     found = _WITH_UNIT.fullmatch(text)
     return (found["name"], found["unit"]) if found is not None else (text, None)

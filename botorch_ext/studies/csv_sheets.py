@@ -1,4 +1,4 @@
-"""CSV sheets: tables that spreadsheets read and write."""
+"""Sheets: tables that spreadsheets read and write, as CSV or as workbooks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import re
+import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,17 +14,12 @@ from typing import Any
 
 from botorch_ext.exceptions import TableError
 
-# The first bytes of workbooks: zip archives (xlsx, ods, numbers) and old Excel files.
-_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
-_DELIMITERS = (";", "\t", ",")
-# Excel names the separator in a line above the table.
-_TITLE = re.compile(r"\s*sep=([^\"\r\n])[ \t]*(?:[\r\n]|$)", re.IGNORECASE)
-_LINE_END = re.compile(r"\r\n|\r|\n")
-# A quoted cell, in which separators and line ends are text.
-_QUOTED = re.compile(r'(?:^|(?<=[;,\t\r\n]))"(?:[^"]|"")*+"')
-_SPECIAL = re.compile(r'[;,\t\r\n"]')
+_SEPARATORS = (";", "\t", ",")
+# Excel names the separator in a line above the table, which it does not count as a row.
+_TITLE = re.compile(r"\s*sep=([^\"\r\n])[ \t]*(?:\r\n|\r|\n|$)", re.IGNORECASE)
 # The signs that begin a formula in a spreadsheet, also as full-width characters.
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_SPECIAL = re.compile(r'[;,\t\r\n"]')
 
 
 @dataclass(frozen=True)
@@ -32,7 +28,7 @@ class Origin:
 
     Args:
         file: The name of the file; empty for a table in memory.
-        counting: What the numbers of rows mean; empty for a file, whose lines count from 1.
+        counting: What the numbers of rows mean; empty for a file, whose rows count from 1.
     """
 
     file: str = ""
@@ -56,11 +52,11 @@ class Row:
     """A row of a sheet.
 
     Args:
-        line: The number of its last line in the file, from 1 on.
+        number: Its number as spreadsheets count rows: from 1 on, empty rows included.
         cells: Its texts, one for each head.
     """
 
-    line: int
+    number: int
     cells: list[str]
 
 
@@ -70,71 +66,73 @@ class Sheet:
 
     Args:
         name: The name of the file.
-        heads: The texts of the first row. A head may be empty.
+        heads: The texts of the first row that is not empty. A head may be empty.
         rows: The rows below that are not empty.
-        delimiter: The sign between cells.
+        separator: The sign between cells; empty for a workbook.
+        decimal: The decimal sign of its numbers, ``"."`` or ``","``. None: found from its cells.
     """
 
     name: str
     heads: list[str]
     rows: list[Row]
-    delimiter: str
+    separator: str
+    decimal: str | None = None
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Sheet:
-        """Reads a CSV file. Commas, semicolons or tabs may separate cells. The encoding may be
-        UTF-8, UTF-16 with a byte order mark, or cp1252. Empty rows and empty columns at the end are
-        left out.
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        separator: str | None = None,
+        decimal: str | None = None,
+    ) -> Sheet:
+        """Reads a CSV file, or the first sheet of an Excel workbook (``.xlsx``). The encoding of
+        CSV may be UTF-8, UTF-16 with a byte order mark, or cp1252. Empty rows and empty columns at
+        the end are left out.
 
         Args:
             path: The path of the file.
+            separator: The sign between the cells of a CSV file. None: the one of semicolon, tab and
+                comma by which most rows have as many cells as the heading.
+            decimal: The decimal sign of the numbers, ``"."`` or ``","``. None: found from them.
 
         Returns:
             The sheet, whose cells are texts.
 
         Raises:
+            ImportError: The file is a workbook, and pandas or openpyxl is not installed.
             OSError: The file cannot be read.
             TableError: The file is empty, no text, or no table.
+            ValueError: The separator is not one character, or the decimal sign is none.
         """
+        if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
+            raise ValueError(f"separator must be one character such as ';', got {separator!r}")
+        if decimal not in (None, ".", ","):
+            raise ValueError(f"decimal must be '.' or ',', got {decimal!r}")
         name = os.fspath(path)
-        text = _decoded(Path(path).read_bytes(), name)
-        title = _TITLE.match(text)
-        delimiter = _delimiter_of(text) if title is None else title[1]
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        found = []
-        try:
-            for cells in reader:
-                stripped = [cell.strip().strip("\u00a0") for cell in cells]
-                if any(stripped):
-                    found.append(Row(reader.line_num, stripped))
-        except csv.Error as error:
-            raise TableError(f"{name} is no CSV: line {reader.line_num}: {error}") from error
-        if title is not None:
-            del found[0]
-        if not found:
-            raise TableError(f"{name} is empty: its first line must have the names of the columns")
-        return cls._checked(name, found[0].cells, found[1:], delimiter)
+        content = Path(path).read_bytes()
+        if content.startswith(b"PK\x03\x04"):
+            records, separator = _workbook(content, name), ""
+        else:
+            records, separator = _records(_decoded(content, name), name, separator)
+        stripped = [[cell.strip() for cell in cells] for cells in records]
+        rows = [Row(i, cells) for i, cells in enumerate(stripped, start=1) if any(cells)]
+        if not rows:
+            raise TableError(f"{name} is empty: its first row must have the names of the columns")
+        width = _width(rows[0].cells)
+        for row in rows[1:]:
+            if _width(row.cells) > width:
+                hint = ": is there a decimal comma?" if separator == "," else ""
+                raise TableError(
+                    f"{name}: row {row.number} has {_width(row.cells)} cells, and the heading "
+                    f"{width}{hint}"
+                )
+            row.cells[:] = [*row.cells, *[""] * width][:width]
+        return cls(name, rows[0].cells[:width], rows[1:], separator, decimal)
 
     @property
     def origin(self) -> Origin:
         """The file, for messages."""
         return Origin(self.name)
-
-    @classmethod
-    def _checked(cls, name: str, heads: list[str], rows: list[Row], delimiter: str) -> Sheet:
-        while not heads[-1]:
-            heads = heads[:-1]
-        padded = []
-        for row in rows:
-            num = max(j + 1 for j, cell in enumerate(row.cells) if cell)
-            if num > len(heads):
-                hint = ": is there a decimal comma?" if delimiter == "," else ""
-                raise TableError(
-                    f"{name}: line {row.line} has {num} cells, and the heading {len(heads)}{hint}"
-                )
-            cells = [*row.cells, *[""] * (len(heads) - len(row.cells))]
-            padded.append(Row(row.line, cells[: len(heads)]))
-        return cls(name, heads, padded, delimiter)
 
 
 def written(
@@ -150,10 +148,9 @@ def written(
     Returns:
         The text of the file.
     """
-    delimiter = ";" if decimal_comma else ","
-    lines = [delimiter.join(map(_as_text_cell, heads))]
-    lines += [delimiter.join(_as_cell(value, decimal_comma) for value in row) for row in rows]
-    return "".join(f"{line}\r\n" for line in lines)
+    separator = ";" if decimal_comma else ","
+    lines = [separator.join(_as_cell(value, decimal_comma) for value in row) for row in rows]
+    return "".join(f"{line}\r\n" for line in (separator.join(map(_as_text, heads)), *lines))
 
 
 def harmless(text: str) -> str:
@@ -167,20 +164,41 @@ def _as_cell(value: Any, decimal_comma: bool) -> str:
         return ""
     if isinstance(value, float):
         return repr(value).replace(".", ",") if decimal_comma else repr(value)
-    return str(value) if isinstance(value, int) else _as_text_cell(str(value))
+    return str(value) if isinstance(value, int) else _as_text(str(value))
 
 
-def _as_text_cell(text: str) -> str:
+def _as_text(text: str) -> str:
     """A text as one cell whatever separates cells: quoted where it has a separator of any sheet."""
     text = harmless(text)
     return '"{}"'.format(text.replace('"', '""')) if _SPECIAL.search(text) else text
 
 
+def _workbook(content: bytes, name: str) -> list[list[str]]:
+    """The rows of the first sheet of a workbook."""
+    try:
+        import openpyxl  # noqa: F401 - pandas reads workbooks by it
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            "workbooks need pandas and openpyxl: pip install 'botorch-ext[studies]'"
+        ) from error
+    try:
+        frame = pd.read_excel(
+            io.BytesIO(content), header=None, dtype=str, na_filter=False, engine="openpyxl"
+        )
+    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise TableError(
+            f"{name} is a workbook or an archive that cannot be read: save the sheet as CSV or "
+            "as .xlsx"
+        ) from error
+    return frame.to_numpy().tolist()
+
+
 def _decoded(content: bytes, name: str) -> str:
-    if content.startswith(_WORKBOOKS):
-        raise TableError(f"{name} is a workbook or an archive: save the sheet as CSV")
+    if content.startswith(b"\xd0\xcf\x11\xe0"):
+        raise TableError(f"{name} is a workbook of an old kind: save the sheet as CSV or as .xlsx")
     if content.startswith(b"SQLite format 3\0"):
-        raise TableError(f"{name} is a database, as of a study, and no CSV file")
+        raise TableError(f"{name} is a database, as of a study, and no sheet")
     encodings = ["utf-16"] if content[:2] in (b"\xff\xfe", b"\xfe\xff") else ["utf-8-sig", "cp1252"]
     for encoding in encodings:
         try:
@@ -192,16 +210,31 @@ def _decoded(content: bytes, name: str) -> str:
     raise TableError(f"{name} is no text: save the sheet as CSV, in UTF-8")
 
 
-def _delimiter_of(text: str) -> str:
-    """The sign between the cells of a table: the one by which most rows have as many cells as the
-    heading, which has several; of these the one by which it has most."""
-    lines = [line for line in _LINE_END.split(_QUOTED.sub("", text)) if line.strip()]
+def _records(text: str, name: str, separator: str | None) -> tuple[list[list[str]], str]:
+    """The rows of a CSV text, and the sign between their cells.
 
-    def fit(delimiter: str) -> tuple[int, int]:
-        head, *rows = [line.count(delimiter) for line in lines or [""]]
-        return (rows.count(head) if head else 0), head
+    `pandas.read_csv` is not used. Its search for the separator reads the first line alone, which
+    splits ``trial;a, b;value`` at the commas, and it takes rows that are longer than the heading
+    for rows with an index.
+    """
+    if title := _TITLE.match(text):
+        text, separator = text[title.end() :], separator or title[1]
+    if separator is None:
+        separator = max(_SEPARATORS, key=lambda sign: _fit(text, sign))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        return list(reader), separator
+    except csv.Error as error:
+        raise TableError(f"{name} is no CSV: line {reader.line_num}: {error}") from error
 
-    delimiter = max(_DELIMITERS, key=fit)
-    is_one_column = not any(fit(delimiter))
-    # Its numbers have decimal commas, if there are commas.
-    return "," if is_one_column and "," not in text else delimiter
+
+def _fit(text: str, separator: str) -> tuple[int, int]:
+    """How many rows of a text have as many cells as its heading, and how many the heading has."""
+    records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    heading, *widths = [len(cells) for cells in records if any(map(str.strip, cells))] or [1]
+    return (widths.count(heading) if heading > 1 else 0), heading
+
+
+def _width(cells: Sequence[str]) -> int:
+    """The number of cells without the empty ones at the end."""
+    return max(place for place, cell in enumerate(cells, start=1) if cell)

@@ -10,8 +10,7 @@ from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import TableError
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.named_points import located
-from botorch_ext.studies.column_heads import ColumnHeads
-from botorch_ext.studies.result_tables import ROW, Result, points_of
+from botorch_ext.studies.result_tables import ROW, Result
 
 
 def is_table(points: Any) -> bool:
@@ -19,29 +18,6 @@ def is_table(points: Any) -> bool:
     if isinstance(points, list | tuple):
         return bool(points) and isinstance(points[0], Mapping)
     return isinstance(points, Mapping) or hasattr(points, "itertuples")
-
-
-def trials_of_table(
-    table: Any, heads: ColumnHeads, strategy: Strategy, context: ContextLike | None
-) -> list[Trial]:
-    """Reads the points of a table as trials.
-
-    Args:
-        table: A data frame, a dict, or a list of dicts. Its columns are those that `Study.attach`
-            takes; ids, the objective and what `Study.to_pandas` writes may be there and are not
-            read.
-        heads: The columns of the study.
-        strategy: The strategy of the study.
-        context: The context of all points. None: each row has its own.
-
-    Returns:
-        A trial for each row, with the number of the row as its id.
-
-    Raises:
-        TableError: Columns or rows are wrong; the message names them.
-    """
-    rows = [table] if isinstance(table, Mapping) else table
-    return trials_of_points(points_of(rows, heads, context is None), strategy, context)
 
 
 def trials_of_points(

@@ -17,7 +17,8 @@ from botorch_ext.exceptions import TableError, TableWarning
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.events import is_outside_domain
 from botorch_ext.strategies.noted_warnings import level_of_the_caller
-from botorch_ext.studies.cell_values import CellValues, trial_id
+from botorch_ext.studies.cell_values import decimal_of, trial_id
+from botorch_ext.studies.cell_values import value as value_of
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.csv_sheets import IN_MEMORY, Origin, Sheet
 
@@ -58,47 +59,51 @@ class Result:
 
 
 def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
-    """The results of a data frame, or of a list of dicts.
+    """The results of a sheet, a data frame, or a list of dicts.
 
     A row with an id and without a value is left out: in a table of all trials of a study it is a
-    trial that was not told. Empty rows are left out too, as those of sheets are.
+    trial that was not told. Empty rows are left out too.
 
     Raises:
-        TableError: The table is something else, columns are missing or misspelt, or a row has no
-            value.
+        TableError: The table is something else, columns are missing or misspelt, a text of a sheet
+            is no value of its column, or a row has no value.
 
     Warns:
         TableWarning: Columns are not used, or rows are left out.
     """
-    names, rows, origin = _listed(table)
-    rows = _without_empty(rows)
-    places = heads.read(names, [*heads.needed, heads.objective])
-    return _results(_rows_of_list(rows, places), heads, origin)
-
-
-def _without_empty(rows: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]]:
-    """The rows that have a cell with something in it; raises a TableError where none has."""
-    known = [(where, cells) for where, cells in rows if not all(map(_is_empty, cells))]
-    if not known:
-        raise TableError("a table must have rows, got empty ones alone")
-    return known
-
-
-def results_of_sheet(sheet: Sheet, heads: ColumnHeads) -> list[Result]:
-    """The results of a sheet, as `results_of`.
-
-    Raises:
-        TableError: As `results_of`; or a text is no value of its column.
-    """
-    places = heads.read(sheet.heads, [*heads.needed, heads.objective], sheet.origin)
-    return _results(_rows_of(sheet, places, heads), heads, sheet.origin)
+    rows, origin = _rows(table, heads, [*heads.needed, heads.objective])
+    results, wrong, left_out = [], [], []
+    for where, known, failed in rows:
+        value = known.get(heads.objective)
+        if value is None and known.get(TRIAL) is not None and not failed:
+            left_out.append(where)
+            continue
+        mistakes = failed or _empty(known, [*heads.needed, heads.objective])
+        try:
+            if not mistakes:
+                value = amount(value, heads.objective, "finite")
+        except ValueError as error:
+            mistakes.append(str(error))
+        if mistakes:
+            wrong.append(f"{where}: {'; '.join(mistakes)}")
+        results.append(_result(where, known, heads, origin, value))
+    if not results:
+        wrong.append("there is no trial with a value")
+    if wrong:
+        raise TableError(origin.message_of_rows(named(wrong)))
+    if left_out:
+        message = f"trials without {heads.objective} are left out: {named(left_out)}"
+        warnings.warn(
+            origin.message_of_rows(message), TableWarning, stacklevel=level_of_the_caller()
+        )
+    return results
 
 
 def points_of(table: Any, heads: ColumnHeads, with_contexts: bool = True) -> list[Result]:
-    """The points of a data frame, or of a list of dicts, as results without values.
+    """The points of a sheet, a data frame, or a list of dicts, as results without values.
 
     Args:
-        table: The data frame, or the list.
+        table: The table.
         heads: The columns of the study.
         with_contexts: Whether contexts are read.
 
@@ -106,24 +111,22 @@ def points_of(table: Any, heads: ColumnHeads, with_contexts: bool = True) -> lis
         TableError: As `results_of`.
     """
     own = heads if with_contexts else replace(heads, contexts={})
-    names, rows, origin = _listed(table)
-    rows = _without_empty(rows)
-    places = _point_places(heads.read(names, own.needed), own)
-    return _results(_rows_of_list(rows, places), own, origin, needs_value=False)
-
-
-def points_of_sheet(sheet: Sheet, heads: ColumnHeads) -> list[Result]:
-    """The points of a sheet, as results without values.
-
-    Raises:
-        TableError: As `results_of_sheet`.
-    """
-    places = _point_places(heads.read(sheet.heads, heads.needed, sheet.origin), heads)
-    return _results(_rows_of(sheet, places, heads), heads, sheet.origin, needs_value=False)
+    rows, origin = _rows(table, own, own.needed)
+    wrong = [
+        f"{where}: {'; '.join(mistakes)}"
+        for where, known, failed in rows
+        if (mistakes := failed or _empty(known, own.needed))
+    ]
+    if wrong:
+        raise TableError(origin.message_of_rows(named(wrong)))
+    return [_result(where, known, own, origin) for where, known, _ in rows]
 
 
 def values_of(
-    cells: Sequence[str], places: Mapping[str, int], heads: ColumnHeads, read: CellValues
+    cells: Sequence[str],
+    places: Mapping[str, int],
+    heads: ColumnHeads,
+    decimal: str | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
     """The values of a row of texts, and what is wrong with them.
 
@@ -137,7 +140,7 @@ def values_of(
         text = cells[place]
         try:
             parameter = heads.parameters.get(name)
-            value = text if name == TRIAL or not text else read.value(text, parameter)
+            value = text if name == TRIAL or not text else value_of(text, parameter, decimal)
             known[name] = None if value == "" else value
         except ValueError as error:
             wrong.append(f"{name} {error}")
@@ -250,26 +253,78 @@ def _is_beyond(value: float, parameter: Parameter) -> bool:
     return not low <= value <= high
 
 
-def _listed(table: Any) -> tuple[list[Any], list[tuple[str, list[Any]]], Origin]:
-    """The heads of a table, its rows with the name of each in messages, and what the names mean."""
+def _rows(
+    table: Any, heads: ColumnHeads, needed: Sequence[str]
+) -> tuple[list[tuple[str, dict[str, Any], list[str]]], Origin]:
+    """The rows of a table that are not empty, and the table for messages. Each row has its name,
+    its values by the names of columns, and what is wrong with its texts."""
+    if isinstance(table, Sheet):
+        places = _read_places(table.heads, heads, needed, table.origin)
+        if not table.rows:
+            raise TableError(table.origin.message("there is no row below the names of the columns"))
+        decimal = decimal_of(table, places, heads.parameters)
+        rows = [
+            (f"row {row.number}", *values_of(row.cells, places, heads, decimal))
+            for row in table.rows
+        ]
+        return rows, table.origin
     counting = "rows are counted from 0"
     if hasattr(table, "columns") and hasattr(table, "itertuples"):
-        cells = table.itertuples(index=False, name=None)
-        rows = [(f"row {short(at)}", list(row)) for at, row in zip(table.index, cells, strict=True)]
-        names = list(table.columns)
-        if list(table.index) != list(range(len(rows))):
+        cells = [*table.itertuples(index=False, name=None)]
+        labels, names = list(table.index), list(table.columns)
+        if labels != list(range(len(cells))):
             counting = "rows have the labels of the index"
     elif isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
         names = list(dict.fromkeys(name for row in table for name in row))
-        rows = [(f"row {i}", [row.get(name) for name in names]) for i, row in enumerate(table)]
+        cells = [[row.get(name) for name in names] for row in table]
+        labels = list(range(len(cells)))
     else:
         raise TableError(
             "a table must be a pandas data frame or a list of dicts, also for one row, got "
             f"{short(table)}; or give a point with its value"
         )
-    if not rows:
-        raise TableError("a table must have rows, got none")
-    return names, rows, Origin(counting=counting)
+    filled = [
+        (f"row {short(label)}", [_plain(cell) for cell in row])
+        for label, row in zip(labels, cells, strict=True)
+        if not all(map(_is_empty, row))
+    ]
+    if not filled:
+        raise TableError("a table must have rows, got " + ("empty ones alone" if cells else "none"))
+    places = _read_places(names, heads, needed, IN_MEMORY)
+    rows = [
+        (where, {name: row[place] for name, place in places.items()}, []) for where, row in filled
+    ]
+    return rows, Origin(counting=counting)
+
+
+def _read_places(
+    names: Sequence[Any], heads: ColumnHeads, needed: Sequence[str], origin: Origin
+) -> dict[str, int]:
+    """The places of columns. Without results, the columns of points and contexts alone count."""
+    places = heads.read(names, needed, origin)
+    if heads.objective in needed:
+        return places
+    wanted = {*heads.params, *heads.contexts}
+    return {name: place for name, place in places.items() if name in wanted}
+
+
+def _empty(known: Mapping[str, Any], needed: Sequence[str]) -> list[str]:
+    """A sentence for each needed cell that is empty."""
+    return [f"{name} is empty" for name in needed if known.get(name) is None]
+
+
+def _result(
+    where: str,
+    known: Mapping[str, Any],
+    heads: ColumnHeads,
+    origin: Origin,
+    value: float | None = None,
+) -> Result:
+    params, context = (
+        {name: known[name] for name in names if known.get(name) is not None}
+        for names in (heads.params, heads.contexts)
+    )
+    return Result(where, known.get(TRIAL), params, context, value, origin)
 
 
 def _plain(cell: Any) -> Any:
@@ -285,79 +340,6 @@ def _plain(cell: Any) -> Any:
 def _is_empty(cell: Any) -> bool:
     plain = _plain(cell)
     return plain is None or (isinstance(plain, str) and not plain.strip())
-
-
-def _point_places(places: Mapping[str, int], heads: ColumnHeads) -> dict[str, int]:
-    """The places of parameters and contexts alone."""
-    wanted = {*heads.params, *heads.contexts}
-    return {name: place for name, place in places.items() if name in wanted}
-
-
-def _rows_of_list(
-    rows: Sequence[tuple[str, list[Any]]], places: Mapping[str, int]
-) -> list[tuple[str, dict[str, Any], list[str]]]:
-    """The rows of `_listed` as `_results` takes them."""
-    return [
-        (where, {name: _plain(cells[place]) for name, place in places.items()}, [])
-        for where, cells in rows
-    ]
-
-
-def _rows_of(
-    sheet: Sheet, places: Mapping[str, int], heads: ColumnHeads
-) -> list[tuple[str, dict[str, Any], list[str]]]:
-    """The rows of a sheet as `_results` takes them."""
-    if not sheet.rows:
-        raise TableError(sheet.origin.message("there is no row below the names of the columns"))
-    read = CellValues.of(sheet, places, heads.parameters)
-    return [(f"line {row.line}", *values_of(row.cells, places, heads, read)) for row in sheet.rows]
-
-
-def _results(
-    rows: Sequence[tuple[str, dict[str, Any], list[str]]],
-    heads: ColumnHeads,
-    origin: Origin,
-    needs_value: bool = True,
-) -> list[Result]:
-    """The results of rows, without rows of trials that have no value.
-
-    Args:
-        rows: The name, the values by the names of columns and the mistakes of each row.
-        heads: The columns of the study.
-        origin: The table, for messages.
-        needs_value: Whether each result has a value.
-    """
-    results, wrong, left_out = [], [], []
-    for where, known, failed in rows:
-        id, value = known.get(TRIAL), known.get(heads.objective)
-        if needs_value and id is not None and value is None and not failed:
-            left_out.append(where)
-            continue
-        empty = [each for each in heads.needed if known.get(each) is None]
-        empty += [heads.objective] if needs_value and value is None else []
-        mistakes = failed or [f"{each} is empty" for each in empty]
-        try:
-            if value is not None and not mistakes:
-                value = amount(value, heads.objective, "finite")
-        except ValueError as error:
-            mistakes.append(str(error))
-        if mistakes:
-            wrong.append(f"{where}: {'; '.join(mistakes)}")
-        params, context = (
-            {each: known[each] for each in names if known.get(each) is not None}
-            for names in (heads.params, heads.contexts)
-        )
-        results.append(Result(where, id, params, context, value, origin))
-    if not results:
-        wrong.append("there is no trial with a value")
-    if wrong:
-        raise TableError(origin.message_of_rows(named(wrong)))
-    if left_out:
-        message = f"trials without {heads.objective} are left out: {named(left_out)}"
-        warnings.warn(
-            origin.message_of_rows(message), TableWarning, stacklevel=level_of_the_caller()
-        )
-    return results
 
 
 def _key(trial: Trial, value: float) -> tuple[float, ...]:

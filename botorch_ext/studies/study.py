@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
@@ -33,13 +33,13 @@ from botorch_ext.studies.description import described_strategy
 from botorch_ext.studies.kept_strategy import KeptStrategy
 from botorch_ext.studies.opening import is_text, opened
 from botorch_ext.studies.plain_events import in_sign
-from botorch_ext.studies.predicted_tables import is_table, trials_of_table
+from botorch_ext.studies.predicted_tables import is_table, trials_of_points
 from botorch_ext.studies.result_tables import (
     Result,
     attach_all,
     outside_rows,
+    points_of,
     results_of,
-    results_of_sheet,
 )
 from botorch_ext.studies.trial_frames import trials_frame
 
@@ -266,11 +266,15 @@ class Study:
         """
         self._kept.change(lambda strategy: strategy.abandon(id, failed))
 
-    def tell_all(self, values: Mapping[int, float]) -> None:
+    def tell_all(
+        self, values: Mapping[int, float], *, failed: Iterable[int] = (), correct: bool = False
+    ) -> None:
         """Answers several trials: all of them, or none if one cannot be answered.
 
         Args:
             values: From the ids of pending trials to observations, as they were measured.
+            failed: The ids of pending trials whose evaluation failed.
+            correct: Whether trials may have a value already, which the new one then replaces.
 
         Raises:
             UnknownTrialError: A trial is not pending.
@@ -278,8 +282,12 @@ class Study:
         """
 
         def act(strategy: Strategy) -> None:
+            for id in failed:
+                strategy.abandon(id, failed=True)
             for id, value in values.items():
-                strategy.tell(*self._seen(strategy, id, value))
+                is_told = correct and id in strategy.history.values
+                answer = strategy.correct if is_told else strategy.tell
+                answer(*self._seen(strategy, id, value))
 
         self._kept.change(act)
 
@@ -352,7 +360,7 @@ class Study:
     def attach_sheet(
         self, sheet: Sheet, *, repeat: bool = False, outside: bool = False
     ) -> list[Trial]:
-        """Adds the results of a CSV sheet, as `attach` adds those of a table.
+        """Adds the results of a sheet, as `attach` adds those of a table.
 
         Args:
             sheet: The sheet, with the columns that `attach` takes.
@@ -368,7 +376,7 @@ class Study:
         Warns:
             TableWarning: As `attach`.
         """
-        return self._attached(results_of_sheet(sheet, self.heads), repeat, outside)
+        return self._attached(results_of(sheet, self.heads), repeat, outside)
 
     def _attached(self, results: Sequence[Result], repeat: bool, outside: bool) -> list[Trial]:
         options = flag(repeat, "repeat"), flag(outside, "outside")
@@ -526,7 +534,9 @@ class Study:
         def predicted(strategy: Strategy) -> Predictions:
             if not is_table(points):
                 return strategy.predict(points, context=context, levels=seen)
-            trials = trials_of_table(points, self.heads, strategy, context)
+            rows = [points] if isinstance(points, Mapping) else points
+            found = points_of(rows, self.heads, with_contexts=context is None)
+            trials = trials_of_points(found, strategy, context)
             return strategy.predict(trials, levels=seen)
 
         found = self._kept.read(predicted)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from botorch_ext.aligned import free_names
 from botorch_ext.domains import Space
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.answers.tables import frame
@@ -79,18 +80,10 @@ def table(before: dict[str, Any], named: dict[str, Any], after: dict[str, Any]) 
     Raises:
         ImportError: pandas is not installed.
     """
-    taken = set(named)
-
-    def renamed(own: dict[str, Any]) -> dict[str, Any]:
-        found = {}
-        for name, column in own.items():
-            while name in taken:
-                name += "_"
-            taken.add(name)
-            found[name] = column
-        return found
-
-    return frame(renamed(before) | named | renamed(after))
+    names = free_names([*before, *after], named)
+    first = dict(zip(names, before.values(), strict=False))
+    last = dict(zip(names[len(before) :], after.values(), strict=True))
+    return frame(first | named | last)
 
 
 def columns_by_name(
@@ -108,37 +101,29 @@ def columns_by_name(
         contexts: The names of the contexts; None for those that the trials have.
     """
     known = [trial.params for trial in trials]
-    numbered = None if contexts is None else list(contexts)
-    seen = [_context_values(trial, strategy, numbered) for trial in trials]
-    names = dict.fromkeys(name for each in seen for name in each) if numbered is None else numbered
+    seen = [_context_of(trial, strategy) for trial in trials]
     columns = {name: [each.get(name) for each in known] for name in params}
-    for name in names:
-        head = name
-        while head in columns:  # a parameter called context0, beside contexts without names
-            head += "_"
+    names = list(dict.fromkeys(name for each in seen for name in each))
+    names = names if contexts is None else list(contexts)
+    # A parameter may be called context0, beside contexts without names.
+    for name, head in zip(names, free_names(names, columns), strict=True):
         columns[head] = [each.get(name) for each in seen]
     return columns
 
 
-def context_values(trial: Trial, strategy: Strategy, heads: ColumnHeads) -> dict[str, Any]:
-    """The values of a trial's context by the names of their columns."""
-    return _context_values(trial, strategy, heads.contexts)
+def settings_of(trial: Trial, strategy: Strategy) -> dict[str, Any]:
+    """The parameters and the context of a trial by the names of their columns in a study."""
+    return {**trial.params, **_context_of(trial, strategy)}
 
 
-def _context_values(
-    trial: Trial, strategy: Strategy, names: Iterable[str] | None
-) -> dict[str, Any]:
-    """The values of a context; names of None are ``context0`` and so on in no `Space`."""
+def _context_of(trial: Trial, strategy: Strategy) -> dict[str, Any]:
+    """The values of a context; they are called ``context0`` and so on in no `Space`."""
     space = strategy.context_space
     if space is None or trial.context is None:
         return {}
     if isinstance(space.domain, Space):
         return space.domain.params_of(trial.context)
-    values = trial.context.tolist()
-    if names is None:
-        names = [f"context{j}" for j in range(len(values))]
-    # A study that began without knowing d_z has no columns of contexts until it is opened again.
-    return dict(zip(names, values, strict=False))
+    return {f"context{j}": number for j, number in enumerate(trial.context.tolist())}
 
 
 def _state(id: int, strategy: Strategy) -> str:

@@ -77,7 +77,8 @@ def test_the_table_of_trials_has_all_of_them(path, clock, capsys):
 def test_csv_goes_to_a_file(path, clock, capsys, tmp_path):
     week(path, clock)
     text = shown(capsys, "trials", path, "--csv")
-    assert shown(capsys, "trials", path, "--csv", "-o", tmp_path / "lab.csv") == ""
+    said = shown(capsys, "trials", path, "--csv", "-o", tmp_path / "lab.csv")
+    assert said == f"wrote {tmp_path / 'lab.csv'} with 6 trials\n"
     assert (tmp_path / "lab.csv").read_bytes() == text.encode("utf-8-sig")
 
 
@@ -139,6 +140,42 @@ def test_spaces_that_are_none(folder, capsys, mistake):
     said = refused(capsys, "new", "lab.db", "space.toml")
     assert all(part in said for part in message.split(".*"))
     assert not (folder / "lab.db").exists()
+
+
+def test_a_space_is_proposed_from_earlier_results(folder, capsys):
+    old = (
+        "trial,reaction time [h],catalyst [mol/l],equivalents,solvent,fixed,empty,asked_at,"
+        "yield [%]\n"
+        "0,1.5,0.0001,2,dmso,3,,2026,7\n1,12.25,0.05,5,water,3,,2026,9.5\n2,3,0.1,1,dmso,3,,2026,8\n"
+    )
+    (folder / "old.csv").write_text(old, encoding="utf-8")
+    said = shown(capsys, "new", "lab.db", "space.toml", "--from", "old.csv")
+    assert said.startswith("wrote space.toml with 5 parameters.")
+    assert not (folder / "lab.db").exists()
+    begin = shlex.split(said.splitlines()[1])
+    assert begin[1:] == ["new", "lab.db", "space.toml", "--objective", "yield", "--unit", "%"]
+    shown(capsys, *begin[1:])
+    assert dict(bx.Study("lab.db").strategy.domain.parameters) == {
+        "reaction time": bx.Real(1.5, 12.25, digits=2, unit="h"),
+        "catalyst": bx.Real(0.0001, 0.1, log=True, unit="mol/l"),
+        "equivalents": bx.Integer(1, 5),
+        "solvent": bx.Choice(["dmso", "water"]),
+        "fixed": bx.Integer(3, 3),
+    }
+    assert main(["attach", "lab.db", "old.csv"]) == 0
+    assert capsys.readouterr().out == "attached 3 trials: 0, 1, 2\n"
+    assert bx.Study("lab.db").strategy.history.values == {0: 7.0, 1: 9.5, 2: 8.0}
+    for arguments, message in (
+        (["lab.db", "b.toml", "--from", "old.csv"], "lab.db is there already"),
+        (["b.db", "space.toml", "--from", "old.csv"], "space.toml: File exists"),
+        (["b.db", "b.toml", "--from", "no.csv"], "no.csv: No such file"),
+        (
+            ["b.db", "b.toml", "--from", "old.csv", "--objective", "yeld"],
+            "old.csv: one column must be the objective, got 'yeld'; did you mean 'yield'?",
+        ),
+    ):
+        assert message in refused(capsys, "new", *arguments)
+    assert not (folder / "b.toml").exists()
 
 
 def test_files_that_are_there_or_not(folder, capsys):
@@ -223,6 +260,35 @@ def test_a_sheet_is_never_written_over_a_file(folder, capsys):
         capsys, "ask", "lab.db", "--csv", "to_do.csv"
     )
     assert (folder / "to_do.csv").read_text() == "filled in" and study.pending == [0, 1]
+
+
+def test_a_copy_of_an_open_study_lacks_nothing(folder, capsys):
+    study = bx.Study("lab.db", RandomSearch(bx.Box([(0, 1)])), name="first")
+    bx.Study("lab.db", RandomSearch(bx.Box([(0, 1)])), name="second")
+    study.tell(study.ask(), 7.0)
+    study.ask(2)
+    assert (folder / "lab.db-wal").exists()
+    said = shown(capsys, "copy", "lab.db", "monday.db")
+    assert said.splitlines() == [
+        "copied the study 'first' with 3 trials to monday.db",
+        "copied the study 'second' with 0 trials to monday.db",
+    ]
+    copied = bx.Study("monday.db", name="first")
+    assert copied.pending == study.pending == [1, 2]
+    assert [*map(repr, copied.events)] == [*map(repr, study.events)]
+    assert copied.ask().id == study.ask().id == 3
+    content = (folder / "monday.db").read_bytes()
+    (folder / "other.db-wal").touch()
+    for target, message in (
+        ("monday.db", "monday.db is there already"),
+        ("other.db", "other.db-wal is there already"),
+        ("lab.db", "lab.db is there already"),
+        ("no/monday.db", "a folder that is there"),
+    ):
+        assert message in refused(capsys, "copy", "lab.db", target)
+    assert "got no file" in refused(capsys, "copy", "no.db", "tuesday.db")
+    assert "pg_dump" in refused(capsys, "copy", "postgresql+psycopg://me@host/lab", "tuesday.db")
+    assert (folder / "monday.db").read_bytes() == content and not (folder / "tuesday.db").exists()
 
 
 def words_and_numbers(text):
@@ -359,7 +425,7 @@ def test_an_output_is_whole_or_as_it_was(path, capsys, tmp_path, monkeypatch):
     output.write_text("before")
     output.chmod(0o640)
     link.symlink_to(output)
-    assert main(["trials", str(path), "-o", str(link)]) == 0
+    assert shown(capsys, "trials", path, "-o", link) == f"wrote {link} with 1 trial\n"
     written = output.read_text()
     assert "asked" in written and link.is_symlink() and output.stat().st_mode & 0o777 == 0o640
 

@@ -173,6 +173,7 @@ def test_without_matplotlib_or_jinja_it_is_said_what_to_install(path, monkeypatc
         parsed = require_harmless(made(path))
     assert "pip install 'botorch-ext[plot]'" in parsed.text and parsed.having("figure") == []
     path.with_suffix(".html").unlink()
+    assert capsys.readouterr().out.startswith("wrote ")
     without_package(monkeypatch, "jinja2")
     assert "botorch-ext[studies]" in refused(
         capsys, "report", path, "-o", path.with_suffix(".html")

@@ -256,6 +256,15 @@ def predictions(num, domain=SPACE, contexts=None):
     return Predictions(x, contexts, y, y / 2, (0.05, 0.95), quantiles, 2 * quantiles, domain)
 
 
+def test_predictions_take_no_name_of_a_parameter():
+    pytest.importorskip("pandas")
+    space = bx.Space({"mean": bx.Real(50, 80), "context0": bx.Real(0, 1)})
+    table = predictions(1, space, torch.tensor([[7.0]])).to_pandas()
+    assert table[["mean", "context0", "context0_", "mean_"]].iloc[0].tolist() == pytest.approx(
+        [61.5, 1.0, 7.0, 1 / 3]
+    )
+
+
 def rows(shown):
     return [line.split() for line in repr(shown).splitlines()]
 

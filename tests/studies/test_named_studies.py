@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import botorch_ext as bx
+from botorch_ext.command_line import main
 from botorch_ext.exceptions import (
     AnotherStrategyError,
     ObjectiveError,
@@ -15,6 +16,7 @@ from botorch_ext.exceptions import (
     TrialFailedWarning,
 )
 from botorch_ext.strategies import RandomSearch
+from botorch_ext.studies.csv_sheets import Sheet
 from tests.studies.kept import PARAMETERS
 
 LIMIT = "0.5 * equivalents + temperature <= 60"
@@ -100,7 +102,7 @@ def test_the_table_of_a_study(tmp_path, clock):
         study.ask(context={"load": 0.3, "day": "wed"})
 
 
-TAKEN = ("state", "asked_at", "ended_at", "predicted mean", "state_")
+TAKEN = ("State", "asked_at", "ended_at", "predicted mean", "state_")
 
 
 def test_columns_of_the_library_take_no_name_of_the_user(tmp_path):
@@ -116,11 +118,15 @@ def test_columns_of_the_library_take_no_name_of_the_user(tmp_path):
     assert table[[*TAKEN]].iloc[0].to_dict() == trial.params
     assert (table["state__"][0], table["value"][0], table["std"][0]) == ("told", 0.5, 7.0)
     assert table["asked_at_"][0] <= table["ended_at_"][0]
-    with warnings.catch_warnings():  # all of its columns are known
-        warnings.simplefilter("error")
-        other = bx.Study(tmp_path / "other.db", strategy, objective="std")
-        (attached,) = other.attach(table)
-    assert attached.params == trial.params
+    sheet = tmp_path / "all.csv"
+    assert main(["trials", str(tmp_path / "lab.db"), "--csv", "-o", str(sheet)]) == 0
+    for number, given in enumerate((table, Sheet.read(sheet))):
+        other = bx.Study(tmp_path / f"{number}.db", strategy, objective="std")
+        with warnings.catch_warnings():  # all of its columns are known
+            warnings.simplefilter("error")
+            attach = other.attach if given is table else other.attach_sheet
+            (attached,) = attach(given)
+        assert attached.params == trial.params
 
 
 def test_the_table_of_a_run(tmp_path):

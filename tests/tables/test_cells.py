@@ -1,5 +1,6 @@
 """CSV sheets as spreadsheets write them, and what the texts of their cells mean."""
 
+import datetime
 import re
 
 import pytest
@@ -8,17 +9,15 @@ from hypothesis import strategies as st
 
 import botorch_ext as bx
 from botorch_ext.exceptions import TableError
-from botorch_ext.studies.cell_values import CellValues
+from botorch_ext.studies.cell_values import decimal_of, number, value
 from botorch_ext.studies.csv_sheets import Sheet, written
 from tests.tables.spaces import text_of
 
-COMMAS = CellValues(True, False, False)
 
-
-def read(tmp_path, content):
+def read(tmp_path, content, **options):
     path = tmp_path / "sheet.csv"
     path.write_bytes(content)
-    return Sheet.read(path)
+    return Sheet.read(path, **options)
 
 
 @given(
@@ -37,7 +36,7 @@ def test_the_separator_of_a_sheet_is_found_however_it_was_saved(
     # A line that names the separator; a bar is one only where it is named.
     text = f"sep={delimiter}{end}" * (is_named or delimiter == "|") + text
     sheet = read(tmp_path_factory.mktemp("sheet"), text.encode(encoding))
-    assert (sheet.heads, sheet.delimiter) == (heads, delimiter)
+    assert (sheet.heads, sheet.separator) == (heads, delimiter)
     assert [row.cells for row in sheet.rows] == [cells]
 
 
@@ -52,6 +51,7 @@ def test_the_separator_of_a_sheet_is_found_however_it_was_saved(
         ("\u2028\n\v\n\f\na;b\n1;2\n".encode(), ["a", "b"]),
         (b",a,b\n0,1,2\n", ["", "a", "b"]),  # as pandas writes its index
         (b"a\n1,5\n", ["a"]),
+        (b'"time\n[h]";yield\n1,5;2\n', ["time\n[h]", "yield"]),  # Alt and Enter in Excel
     ],
 )
 def test_separators_in_names_and_cells_are_none(tmp_path, content, heads):
@@ -61,8 +61,8 @@ def test_separators_in_names_and_cells_are_none(tmp_path, content, heads):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a,b,,\n1,2,,x\n", "line 2 has 4 cells, and the heading 2: is there a decimal comma"),
-        (b"a;b\n\n1;2;3\n", "line 3 has 3 cells, and the heading 2$"),
+        (b"a,b,,\n1,2,,x\n", "row 2 has 4 cells, and the heading 2: is there a decimal comma"),
+        (b"a;b\n\n1;2;3\n", "row 3 has 3 cells, and the heading 2$"),
         (b'a,b\n1,"2\n', "is no CSV: line 2"),
         (b" \n;;\n", "is empty"),
         (b"sep=;\n", "is empty"),
@@ -79,27 +79,27 @@ def test_files_that_are_no_sheet_are_refused_by_name(tmp_path, content, message)
 
 
 @given(
-    number=st.floats(allow_nan=False, allow_infinity=False),
+    real=st.floats(allow_nan=False, allow_infinity=False),
     whole=st.integers(-(2**53), 2**53),
     text=st.text("=+-@;,\"'\tµ x7.\uff1d", min_size=1).filter(lambda text: text == text.strip()),
     comma=st.booleans(),
 )
-def test_what_is_written_is_one_cell_and_no_formula(tmp_path_factory, number, whole, text, comma):
+def test_what_is_written_is_one_cell_and_no_formula(tmp_path_factory, real, whole, text, comma):
     path = tmp_path_factory.mktemp("sheet") / "sheet.csv"
     # 0.5 shows how numbers are written, where 1.234 alone may be a thousand.
-    rows = [(number, whole, text, None), (0.5, 0, "x", True)]
+    rows = [(real, whole, text, None), (0.5, 0, "x", True)]
     path.write_text(written(["a", "b", "c", "d"], rows, comma), encoding="utf-8", newline="")
     sheet, choices = Sheet.read(path), {"c": bx.Choice([text, "another"])}
-    assert sheet.delimiter == (";" if comma else ",") and sheet.heads == ["a", "b", "c", "d"]
-    how = CellValues.of(sheet, {"a": 0, "b": 1, "c": 2}, choices)
+    assert sheet.separator == (";" if comma else ",") and sheet.heads == ["a", "b", "c", "d"]
+    decimal = decimal_of(sheet, {"a": 0, "b": 1, "c": 2}, choices)
     first, second = (row.cells for row in sheet.rows)
-    assert how.number(first[0]) == number and how.number(first[1]) == whole
-    assert how.value(first[2], choices["c"]) == text and first[3] == "" and second[3] == "True"
+    assert number(first[0], decimal) == real and number(first[1], decimal) == whole
+    assert value(first[2], choices["c"]) == text and first[3] == "" and second[3] == "True"
     assert not first[2].startswith(("=", "+", "-", "@", "\uff1d"))
 
 
 @pytest.mark.parametrize(
-    ("text", "number"),
+    ("text", "expected"),
     [
         *(("61.5", 61.5), ("61,5", 61.5), ("-0,5", -0.5), ("1e-3", 0.001), ("1,5E-03", 0.0015)),
         *((",5", 0.5), ("5,", 5.0), ("+7", 7.0), ("\u22122", -2.0), ("12345,678", 12345.678)),
@@ -107,35 +107,70 @@ def test_what_is_written_is_one_cell_and_no_formula(tmp_path_factory, number, wh
         *((each, None) for each in ("1,2,3", "--1", ".", "")),
     ],
 )
-def test_numbers(text, number):
-    if number is None:
+def test_numbers(text, expected):
+    if expected is None:
         with pytest.raises(ValueError, match="must be a number"):
-            COMMAS.number(text)
+            number(text)
     else:
-        assert COMMAS.number(text) == number
+        assert number(text) == expected
 
 
 @pytest.mark.parametrize(
-    ("content", "number"),
+    ("content", "expected"),
     [
         (b"a,b\n1.234,7\n", 1.234),
-        (b'a,b\n"1,234",7\n', "a decimal point"),
+        (b'a,b\n"1,234",7\n', "a decimal point as the whole sheet has, got 1,234"),
         (b"a;b\n1,234;7\n", 1.234),
-        (b"a;b\n1,234;7.5\n", "either 1.234 or 1234: write 1234 or 1.234"),
-        (b"a;b\n1.234;7\n", "either 1.234 or 1234: write 1234 or 1,234"),
-        (b"a;b\n1.234;7,5\n", "ambiguous"),
+        (b"a;b\n7.5;1,234\n", "a decimal comma as the whole sheet has, got 7.5"),
+        (b"a;b\n1.234;7\n", "row 2: a must not be ambiguous, got 1.234, which is either"),
+        (b"a;b\n1.234;7,5\n", "a decimal comma"),
+        (b"a;b\n1.234;7.5\n", 1.234),
         (b"a;b\n1.2340;7\n", 1.234),
         (b"a;b;kind\n1,234;7;2.5\n", 1.234),  # a choice says nothing
         (b"a\n1,234\n2,345\n", 1.234),
-        ("a;b\n1,234;\u22127.5\n".encode(), "ambiguous"),
+        ("a;b\n1,234;\u22127.5\n".encode(), 1.234),
     ],
 )
-def test_what_may_be_a_thousand_is_refused_unless_the_sheet_decides(tmp_path, content, number):
+def test_a_sheet_has_one_decimal_sign(tmp_path, content, expected):
     sheet = read(tmp_path, content)
     places = {name: place for place, name in enumerate(sheet.heads)}
-    how = CellValues.of(sheet, places, {"kind": bx.Choice(["2.5", "3.5"])})
-    if isinstance(number, float):
-        assert how.number(sheet.rows[0].cells[0]) == number
+
+    def first():
+        decimal = decimal_of(sheet, places, {"kind": bx.Choice(["2.5", "3.5"])})
+        return number(sheet.rows[0].cells[0], decimal)
+
+    if isinstance(expected, float):
+        assert first() == expected
     else:
-        with pytest.raises(ValueError, match=re.escape(number)):
-            how.number(sheet.rows[0].cells[0])
+        with pytest.raises(ValueError, match=re.escape(expected)):
+            first()
+
+
+def test_the_separator_and_the_decimal_sign_may_be_said(tmp_path):
+    sheet = read(tmp_path, b"a|b\n1.234|7\n", separator="|", decimal=".")
+    assert sheet.heads == ["a", "b"] and decimal_of(sheet, {"a": 0}, {}) == "."
+    for options in ({"separator": "; "}, {"separator": ""}, {"decimal": ";"}):
+        with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
+            read(tmp_path, b"a;b\n1;2\n", **options)
+
+
+def test_a_workbook_as_a_lab_has_it(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, path = openpyxl.Workbook(), tmp_path / "lab.xlsx"
+    for row in (
+        [],
+        [None, "time\n[h]", "yield", "solvent", "clean", "day", None],
+        [None, 1.5, 0.01487824367770057, " dmso ", True, datetime.date(2026, 1, 5)],
+        [],
+        [None, 5.0, "7.25", "NA", False, None, "=1/0"],
+    ):
+        book.active.append(row)
+    book.create_sheet("notes").append(["not read"])
+    book.save(path)
+    sheet = Sheet.read(path)
+    assert sheet.heads == ["", "time\n[h]", "yield", "solvent", "clean", "day"]
+    assert [(row.number, row.cells) for row in sheet.rows] == [
+        (3, ["", "1.5", "0.01487824367770057", "dmso", "True", "2026-01-05 00:00:00"]),
+        (5, ["", "5", "7.25", "NA", "False", ""]),
+    ]
+    assert decimal_of(sheet, {"time": 1, "yield": 2}, {}) == "."

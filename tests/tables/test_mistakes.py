@@ -58,15 +58,17 @@ TOLD = {
     "nothing is filled in": (lambda s: HEAD + line(s, 2) + line(s, 3), "no result is filled in"),
     "another value": (
         lambda s: HEAD + line(s, 2, 1) + line(s, 0, 70),
-        "line 3: trial 0 is told already, 71.3; correct changes a value, got 70.0",
+        "row 3: trial 0 is told already, 71.3; correct, or tell --correct, changes a value, got 70",
     ),
+    "failed after a result": (lambda s: HEAD + line(s, 0, "failed"), "is told already, 71.3"),
+    "failed after it was given up": (lambda s: HEAD + line(s, 1, "failed"), "was abandoned"),
     "abandoned": (lambda s: HEAD + line(s, 1, 5), "trial 1 was abandoned"),
-    "an id twice": (lambda s: HEAD + line(s, 2, 5) + line(s, 2, 6), "line 3: trial 2 is in line 2"),
+    "an id twice": (lambda s: HEAD + line(s, 2, 5) + line(s, 2, 6), "row 3: trial 2 is in row 2"),
     "never asked": (lambda s: HEAD + "12" + line(s, 2, 5)[1:], "from 0 to 3, got 12"),
     "another setting": (lambda s: HEAD + line(s, 2, 5, temperature=44.4), "temperature is 44.4"),
     "a setting is gone": (lambda s: HEAD + line(s, 2, 5, solvent=""), "solvent is empty"),
-    "text": (lambda s: HEAD + line(s, 2, "ca. 5"), "line 2: yield must be a number, got 'ca. 5'"),
-    "a decimal comma": (lambda s: HEAD + line(s, 2, "5,5"), "line 2 has 7 cells"),
+    "text": (lambda s: HEAD + line(s, 2, "ca. 5"), "row 2: yield must be a number, got 'ca. 5'"),
+    "a decimal comma": (lambda s: HEAD + line(s, 2, "5,5"), "row 2 has 7 cells"),
     "a quoted comma": (lambda s: HEAD + line(s, 2, '"5,5"'), "yield must have a decimal point"),
     "columns are missing": (
         lambda s: "trial,yield\n2,5\n",
@@ -90,13 +92,13 @@ TOLD = {
     ),
 }
 ATTACHED = {
-    "misspelt choice": ("61.5,0.01,2,etanol,7\n", "line 2: solvent must be one of"),
-    "no result": ("61.5,0.01,2,dmso,7\n61.5,0.02,2,dmso,\n", "line 3: yield is empty"),
-    "zero of a log": ("61.5,0,2,dmso,7\n", "line 2: catalyst must be above 0"),
-    "twice": ("61.5,0.01,2,dmso,7\n\n" * 2, "line 4 is the result of line 2 once more"),
+    "misspelt choice": ("61.5,0.01,2,etanol,7\n", "row 2: solvent must be one of"),
+    "no result": ("61.5,0.01,2,dmso,7\n61.5,0.02,2,dmso,\n", "row 3: yield is empty"),
+    "zero of a log": ("61.5,0,2,dmso,7\n", "row 2: catalyst must be above 0"),
+    "twice": ("61.5,0.01,2,dmso,7\n\n" * 2, "row 4 is the result of row 2 once more"),
     "no rows": ("", "no row below the names"),
-    "all outside": ("299,0.01,2,dmso,7\n", "line 2: temperature [°C] must be a number from 20"),
-    "several": ("warm,0.01,2,oil,7\n61.5,0.01,2,dmso,7\n1,1,2,,7\n", "line 4: solvent is empty"),
+    "all outside": ("299,0.01,2,dmso,7\n", "row 2: temperature [°C] must be a number from 20"),
+    "several": ("warm,0.01,2,oil,7\n61.5,0.01,2,dmso,7\n1,1,2,,7\n", "row 4: solvent is empty"),
 }
 
 
@@ -126,6 +128,7 @@ def test_places_that_are_no_sheet_and_numbers_that_are_none(refused, tmp_path):
         (("ask", "-n", "0"), "num_trials must be at least 1"),
         (("ask", "--csv", "no/to_do.csv"), "a folder that is there"),
         (("recommended",), "has no model"),
+        (("stop",), "has no model"),
     ):
         assert message in refused(*arguments)
 

@@ -51,7 +51,7 @@ def test_a_column_in_another_unit_is_refused_and_kept_where_one_says_so(folder, 
     sheet = head + "".join(",".join(map(str, row.values())) + "\n" for row in kelvin)
     (folder / "old.csv").write_text(sheet, encoding="utf-8")
     said = refused(capsys, "attach", "lab.db", "old.csv")
-    assert "old.csv: every row lies outside" in said and "line 3: temperature [°C] must be" in said
+    assert "old.csv: every row lies outside" in said and "row 3: temperature [°C] must be" in said
     assert not study.events
     assert len(study.attach(kelvin, outside=True)) == 2
     assert "attached 2 trials" in shown(
@@ -83,7 +83,9 @@ def test_columns_are_found_by_name_and_others_are_named():
     study = begun()
     more = {"operator": "Ada", "Notes": "cloudy", "id": "NB-7"}
     row = {"Temperature (℃)": 26, "CATALYST": 0.01, "solvent": "dmso", "equivalents": 2.0}
-    with pytest.warns(TableWarning, match="columns that are not used: 'operator'; 'Notes'$") as got:
+    with pytest.warns(
+        TableWarning, match="columns that are not used: 'operator'; 'Notes'; 'id'$"
+    ) as got:
         (trial,) = study.attach([row | {"yield [%]": 7.0} | more])
     assert got[0].filename == __file__
     assert trial.params == {k: v for k, v in ROWS[0].items() if k != "yield"} | {"scale": 3.0}
@@ -147,11 +149,10 @@ def test_a_result_twice_is_refused_and_a_correction_makes_another():
     assert len(study.attach([ROWS[0]], repeat=True)) == 1
 
 
-@pytest.mark.parametrize("head", ["trial", "id"])
-def test_the_result_of_a_pending_trial_is_told_and_not_attached(head):
+def test_the_result_of_a_pending_trial_is_told_and_not_attached():
     study = begun()
     trial = study.ask()
-    row = {head: float(trial.id), **trial.params, "yield": 2.0}
+    row = {"trial": float(trial.id), **trial.params, "yield": 2.0}
     with pytest.raises(TableError, match="row 0: trial 0 is pending"):
         study.attach([row])
     study.abandon(trial)
@@ -175,6 +176,30 @@ def test_values_in_a_sheet_from_before_or_after_a_correction_are_known(folder, c
             assert said == "told 1 trial: 1\ntold before: 1 trial: 0\n"
     assert study.strategy.history.values == {0: -13.0, 1: -9.0}
     assert study.to_pandas()["value"].tolist() == [13.0, 9.0]
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_a_sheet_says_what_failed_and_corrects_what_it_is_asked_to(folder, capsys, minimize):
+    study = bx.Study("lab.db", RandomSearch(SPACE, seed=1), minimize=minimize)
+    shown(capsys, "ask", "lab.db", "-n", "4", "--csv", "sheet.csv")
+    head, *rows = (folder / "sheet.csv").read_text("utf-8-sig").splitlines()
+
+    def fill_in(*results):
+        lines = [f"{row}{result}" for row, result in zip(rows, results, strict=True)]
+        (folder / "sheet.csv").write_text("\n".join([head, *lines]), encoding="utf-8")
+
+    fill_in("12.5", "Failed", "7", "")
+    said = shown(capsys, "tell", "lab.db", "sheet.csv")
+    assert said == "told 2 trials: 0, 2\nfailed 1 trial: 1\nstill empty: 1 trial: 3\n"
+    assert list(study.to_pandas()["state"]) == ["told", "failed", "told", "pending"]
+    fill_in("12.5", "failed", "8", "9")
+    assert "trial 2 is told already, 7.0" in refused(capsys, "tell", "lab.db", "sheet.csv")
+    said = shown(capsys, "tell", "lab.db", "sheet.csv", "--correct")
+    before = "told before: 2 trials: 0, 1\n"
+    assert said == f"told 1 trial: 3\n{before}corrected trial 2 from 7.0 to 8.0\n"
+    assert "nothing to tell" in refused(capsys, "tell", "lab.db", "sheet.csv", "--correct")
+    values = study.to_pandas()["value"]
+    assert values.dropna().to_dict() == {0: 12.5, 2: 8.0, 3: 9.0}
 
 
 @pytest.mark.parametrize("minimize", [False, True])
@@ -207,6 +232,18 @@ def test_tables_are_predicted_as_their_points_are(minimize):
         study.predict(pandas.DataFrame([trials[0].params | {"yields": 1.0}]))
 
 
+@pytest.mark.parametrize("minimize", [False, True])
+def test_the_command_says_what_the_next_batch_is_expected_to_gain(folder, capsys, minimize):
+    study = modelled(minimize)
+    study.attach(ROWS)
+    said = shown(capsys, "stop", "lab.db", "-n", "3").splitlines()
+    found = study.expected_gain(3)
+    numbers = [float(line.rpartition(": ")[2]) for line in said[:3]]
+    assert numbers == pytest.approx([found.gain, found.noise_std, found.probability], rel=1e-5)
+    assert said[0].startswith("yield [%], expected gain of the next 3 trials: ")
+    assert study.pending == [] and found.noise_std == pytest.approx(0.2)
+
+
 @pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.OutsideDomainWarning")
 def test_the_command_predicts_the_points_of_a_sheet_in_order(folder, capsys):
     study = modelled()
@@ -218,7 +255,7 @@ def test_the_command_predicts_the_points_of_a_sheet_in_order(folder, capsys):
     captured = capsys.readouterr()
     assert captured.out == "wrote found.csv with predictions at 3 points\n"
     assert "points.csv: columns that are not used: 'notes'" in captured.err
-    assert captured.err.rstrip().endswith(": line 4")  # outside of the space, as in the file
+    assert captured.err.rstrip().endswith(": row 4")  # outside of the space, as in the file
     names, *rows = rows_of((folder / "found.csv").read_text("utf-8-sig"))
     columns = ["temperature [°C]", "catalyst [mol/l]", "equivalents", "solvent", "scale"]
     bands = ["5 %", "95 %", "observed 5 %", "observed 95 %"]

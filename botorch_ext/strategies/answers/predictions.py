@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from botorch_ext.aligned import free_names
 from botorch_ext.checks import one_number, short
 from botorch_ext.domains import Domain
 from botorch_ext.state import Immutable
@@ -143,7 +144,8 @@ class Predictions(Immutable):
     @property
     def _columns(self) -> dict[str, Any]:
         columns = columns_of(self.x, self.contexts, self.domain, self.context_domain)
-        return columns | self.numbers
+        names = free_names(self.numbers, columns)
+        return columns | dict(zip(names, self.numbers.values(), strict=True))
 
     @property
     def numbers(self) -> dict[str, Tensor]:

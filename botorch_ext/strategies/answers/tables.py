@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from botorch_ext.aligned import aligned
+from botorch_ext.aligned import aligned, free_names
 from botorch_ext.domains import Domain, Space
 from botorch_ext.domains.outside_points import params_outside
 
@@ -75,7 +75,8 @@ def columns_of(
     columns = _columns_of(x, domain, domain.names)
     if contexts is not None:
         numbered = [f"context{j}" for j in range(contexts.shape[-1])]
-        columns |= _columns_of(contexts, context_domain, numbered)
+        seen = _columns_of(contexts, context_domain, numbered)
+        columns |= dict(zip(free_names(seen, columns), seen.values(), strict=True))
     return columns
 
 
