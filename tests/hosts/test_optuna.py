@@ -187,8 +187,9 @@ def test_several_processes_never_ask_the_same(tmp_path: Any, kind: str) -> None:
     trials = optuna.load_study(study_name="one", storage=storage()).trials
     assert len({tuple(trial.params.values()) for trial in trials}) == 15
     assert sorted(numbers(trials)) == [*range(15)]  # each knew all that were asked before
-    sizes = [len(json.dumps(trial.system_attrs)) for trial in trials]
-    assert sizes[0] < 2500 and max(sizes[1:]) < 800
+    # The long record is that of the process that asked first, whose trial may have any number.
+    *others, first = sorted(len(json.dumps(trial.system_attrs)) for trial in trials)
+    assert first < 2500 and max(others) < 800
 
 
 def test_threads_never_ask_the_same() -> None:
