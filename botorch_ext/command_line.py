@@ -15,10 +15,12 @@ import shutil
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, NoReturn
 
 from botorch_ext.exceptions import StudyError
@@ -26,6 +28,8 @@ from botorch_ext.reports.overview import read_overview, read_overviews
 from botorch_ext.reports.words import counted, printable
 
 _PLACE = "a file, or a URL such as postgresql+psycopg://user@host/database"
+# After how many seconds a command shows that it works, and how often it shows it.
+_PATIENCE = 2.0
 # What a SQLite file and each of those beside it begin with.
 _DATABASES = (b"SQLite format 3\0", b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9")
 
@@ -46,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for category in (DeprecationWarning, FutureWarning):  # those of other libraries
                 warnings.simplefilter("ignore", category)
             _require_free(given)
-            text, place = given.text(given)
+            with _seconds_shown(given.command):
+                text, place = given.text(given)
         for warning in caught:
             _say(str(warning.message))
         is_csv_file = given.new_file is not None or (given.output is not None and given.csv)
@@ -197,7 +202,7 @@ def _command(
     parser = commands.add_parser(name, help=does, description=about)
     parser.add_argument("place", help=f"where the study is: {_PLACE}")
     parser.add_argument("--name", help="which study, where there are several")
-    parser.set_defaults(text=text, output=None, new_file=None, csv=False, written="")
+    parser.set_defaults(command=name, text=text, output=None, new_file=None, csv=False, written="")
     return parser
 
 
@@ -285,6 +290,30 @@ def _replace(target: Path, text: str) -> None:
         new.replace(target)
     finally:
         new.unlink(missing_ok=True)
+
+
+@contextmanager
+def _seconds_shown(command: str) -> Iterator[None]:
+    """Shows on a terminal that a command still works, and for how long, from two seconds on."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    began, has_ended = time.monotonic(), Event()
+
+    def show() -> None:
+        while not has_ended.wait(_PATIENCE):
+            sys.stderr.write(f"\r{command}: {time.monotonic() - began:.0f} s")
+            sys.stderr.flush()
+
+    shows = Thread(target=show, daemon=True)
+    shows.start()
+    try:
+        yield
+    finally:
+        has_ended.set()
+        shows.join()
+        if time.monotonic() - began >= _PATIENCE:
+            sys.stderr.write("\r\x1b[K")  # clears the line
 
 
 def _failed(message: str) -> int:

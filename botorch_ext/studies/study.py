@@ -33,13 +33,14 @@ from botorch_ext.studies.description import described_strategy
 from botorch_ext.studies.kept_strategy import KeptStrategy
 from botorch_ext.studies.opening import is_text, opened
 from botorch_ext.studies.plain_events import in_sign
-from botorch_ext.studies.predicted_tables import is_table, trials_of_points
 from botorch_ext.studies.result_tables import (
     Result,
     attach_all,
+    is_table,
     outside_rows,
     points_of,
     results_of,
+    trials_of_points,
 )
 from botorch_ext.studies.trial_frames import trials_frame
 

@@ -6,12 +6,15 @@ import os
 import re
 import shlex
 import sqlite3
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import botorch_ext as bx
 from botorch_ext.command_line import main
+from botorch_ext.reports.overview import read_overviews
 from botorch_ext.reports.words import duration
 from botorch_ext.strategies import RandomSearch
 from tests.studies.commands import COMMANDS, refused, rows_of, shown, week, with_events
@@ -237,6 +240,24 @@ def test_values_on_the_line_are_written_as_people_write_them(capsys, typed, valu
     study.tell(study.ask(), 1.0)
     assert shown(capsys, "correct", "lab.db", "0", typed) == f"corrected trial 0 to {value}\n"
     assert study.strategy.history.values == {0: value}
+
+
+def test_a_terminal_shows_how_long_a_command_takes(path, capsys, monkeypatch):
+    bx.Study(path, RandomSearch(bx.Box([(0, 1)])))
+
+    def read(*given):
+        for _ in range(1000):
+            if sys.stderr.getvalue():
+                break
+            time.sleep(0.01)
+        return read_overviews(*given)
+
+    monkeypatch.setattr("botorch_ext.command_line._PATIENCE", 0.01)
+    monkeypatch.setattr("botorch_ext.command_line.read_overviews", read)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(["status", str(path)]) == 0
+    shown, cleared = capsys.readouterr().err.rsplit("\r", 1)
+    assert re.fullmatch(r"(\rstatus: \d+ s)+", shown) and cleared == "\x1b[K"
 
 
 def test_several_studies_in_one_place(capsys):
