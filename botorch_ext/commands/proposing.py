@@ -15,7 +15,7 @@ from botorch_ext.exceptions import StudyError, TableError
 from botorch_ext.reports.words import counted
 from botorch_ext.studies.cell_values import decimal_of, last_place, number
 from botorch_ext.studies.column_heads import TRIAL, is_written, name_and_unit
-from botorch_ext.studies.csv_sheets import Sheet
+from botorch_ext.studies.sheets import Sheet
 
 # Numbers above 0 whose ends are this far apart are proposed on a logarithmic scale.
 _WIDE = 100.0

@@ -15,8 +15,8 @@ from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.words import counted
 from botorch_ext.studies.answer_sheets import answer_sheet, answers_of
 from botorch_ext.studies.cell_values import number
-from botorch_ext.studies.csv_sheets import Sheet
 from botorch_ext.studies.result_tables import Result, values_of
+from botorch_ext.studies.sheets import Sheet
 from botorch_ext.studies.study import Study
 
 

@@ -10,7 +10,7 @@ from botorch_ext.aligned import aligned, free_names
 from botorch_ext.reports.overview import Overview, TrialStory
 from botorch_ext.reports.parameters import Column, Columns
 from botorch_ext.reports.words import iso, moment, number, printable
-from botorch_ext.studies.csv_sheets import harmless
+from botorch_ext.studies.sheets import harmless
 
 
 def as_csv(overview: Overview) -> str:

@@ -17,8 +17,8 @@ from botorch_ext.exceptions import TableError
 from botorch_ext.strategies import Attached, Corrected, Strategy, Told, Trial
 from botorch_ext.studies.cell_values import decimal_of, last_place, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
-from botorch_ext.studies.csv_sheets import Row, Sheet, written
 from botorch_ext.studies.result_tables import values_of
+from botorch_ext.studies.sheets import Row, Sheet, written
 from botorch_ext.studies.trial_frames import settings_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from botorch_ext.checks import short
 from botorch_ext.domains.choices import Choice, Fixed
 from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError
-from botorch_ext.studies.csv_sheets import Sheet, harmless
+from botorch_ext.studies.sheets import Sheet, harmless
 
 _NUMBER = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
 # The sign in such a number separates thousands or decimals.

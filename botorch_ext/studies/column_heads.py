@@ -15,7 +15,7 @@ from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError, TableWarning
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.noted_warnings import level_of_the_caller
-from botorch_ext.studies.csv_sheets import IN_MEMORY, Origin, harmless
+from botorch_ext.studies.sheets import IN_MEMORY, Origin, harmless
 
 #: The column of the ids of trials.
 TRIAL = "trial"

@@ -22,7 +22,7 @@ from botorch_ext.strategies.noted_warnings import level_of_the_caller
 from botorch_ext.studies.cell_values import decimal_of, trial_id
 from botorch_ext.studies.cell_values import value as value_of
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
-from botorch_ext.studies.csv_sheets import IN_MEMORY, Origin, Sheet
+from botorch_ext.studies.sheets import IN_MEMORY, Origin, Sheet
 
 # What messages call the point of a row.
 ROW = "the row"

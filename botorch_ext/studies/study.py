@@ -47,8 +47,8 @@ from botorch_ext.studies.trial_frames import trials_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-    from botorch_ext.studies.csv_sheets import Sheet
     from botorch_ext.studies.journal import Journal
+    from botorch_ext.studies.sheets import Sheet
 
 
 class Study:

@@ -16,7 +16,7 @@ from botorch_ext.exceptions import (
     TrialFailedWarning,
 )
 from botorch_ext.strategies import RandomSearch
-from botorch_ext.studies.csv_sheets import Sheet
+from botorch_ext.studies.sheets import Sheet
 from tests.studies.kept import PARAMETERS
 
 LIMIT = "0.5 * equivalents + temperature <= 60"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import botorch_ext as bx
 from botorch_ext.exceptions import TableError
 from botorch_ext.studies.cell_values import decimal_of, number, value
-from botorch_ext.studies.csv_sheets import Sheet, written
+from botorch_ext.studies.sheets import Sheet, written
 from tests.tables.spaces import text_of
 
 
