@@ -17,7 +17,7 @@ from botorch_ext.exceptions import (
     VersionWarning,
 )
 from botorch_ext.strategies import Strategy
-from botorch_ext.studies.plain_events import FORMAT, from_json, to_json
+from botorch_ext.studies.plain_events import from_json, to_json
 
 _LIBRARIES = ("botorch-ext", "torch", "botorch", "gpytorch")
 _ADVICE = "open the study in Python, with the strategy that it was begun with: bx.Study(path, ...)"
@@ -44,7 +44,7 @@ def describe(strategy: Strategy) -> dict[str, Any]:
             UndescribedWarning,
             stacklevel=3,
         )
-    return {"format": FORMAT, "versions": versions(), "strategy": made}
+    return {"versions": versions(), "strategy": made}
 
 
 def _unknown(plain: Any, place: str) -> Iterator[tuple[str, str]]:

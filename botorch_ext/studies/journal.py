@@ -16,9 +16,10 @@ from sqlalchemy.schema import CreateTable
 from botorch_ext.checks import short
 from botorch_ext.exceptions import BrokenStudyError, NewerStudyError, NoStudyError, StudyError
 from botorch_ext.studies.databases import Database
-from botorch_ext.studies.plain_events import FORMAT, from_json, to_json
+from botorch_ext.studies.plain_events import from_json, to_json
 
-SCHEMA = 1
+#: Schema 1 is that of versions 0.1 and 0.2.
+SCHEMA = 2
 
 _METADATA = sa.MetaData()
 _STUDIES = sa.Table(
@@ -28,12 +29,17 @@ _STUDIES = sa.Table(
     sa.Column("schema", sa.Integer, nullable=False),
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("minimize", sa.Boolean, nullable=False),
-    sa.Column("description", sa.Text, nullable=False),
     # The number and the digest of the last event, which could otherwise be deleted unnoticed; the
-    # digest of each other event is part of the next digest.
-    # Null before the first event; files of the first versions have neither column.
+    # digest of each other event is part of the next digest. Null before the first event.
     sa.Column("last", sa.Integer),
     sa.Column("last_digest", sa.String(32)),
+)
+# Apart from the studies, whose rows are written anew with each event: it may have megabytes.
+_DESCRIPTIONS = sa.Table(
+    "botorch_ext_descriptions",
+    _METADATA,
+    sa.Column("study", sa.ForeignKey(_STUDIES.c.id), primary_key=True),
+    sa.Column("description", sa.Text, nullable=False),
 )
 _EVENTS = sa.Table(
     "botorch_ext_events",
@@ -47,16 +53,15 @@ _EVENTS = sa.Table(
     # The events lie in the index, so that one page is written and not two.
     sqlite_with_rowid=False,
 )
-# What a file may hold besides the two tables as SQLAlchemy makes them today: both tables as earlier
-# versions made them, and the tables of ANALYZE. Triggers, views and generated columns would run SQL
-# of a stranger who made the file.
+# What a file may hold besides the tables as SQLAlchemy makes them today: the tables as versions
+# since 0.3.0 made them, and the tables of ANALYZE. Triggers, views and generated columns would run
+# SQL of a stranger who made the file.
 MADE_BEFORE = (
     "CREATE TABLE botorch_ext_studies (id INTEGER NOT NULL, schema INTEGER NOT NULL, "
-    "name TEXT NOT NULL, minimize BOOLEAN NOT NULL, description TEXT NOT NULL, "
-    "PRIMARY KEY (id), UNIQUE (name))",
-    "CREATE TABLE botorch_ext_studies (id INTEGER NOT NULL, schema INTEGER NOT NULL, "
-    "name TEXT NOT NULL, minimize BOOLEAN NOT NULL, description TEXT NOT NULL, last INTEGER, "
+    "name TEXT NOT NULL, minimize BOOLEAN NOT NULL, last INTEGER, "
     "last_digest VARCHAR(32), PRIMARY KEY (id), UNIQUE (name))",
+    "CREATE TABLE botorch_ext_descriptions (study INTEGER NOT NULL, description TEXT NOT NULL, "
+    "PRIMARY KEY (study), FOREIGN KEY(study) REFERENCES botorch_ext_studies (id))",
     "CREATE TABLE botorch_ext_events (study INTEGER NOT NULL, number INTEGER NOT NULL, "
     "at DOUBLE NOT NULL, body TEXT NOT NULL, digest VARCHAR(32) NOT NULL, "
     "PRIMARY KEY (study, number), FOREIGN KEY(study) REFERENCES botorch_ext_studies (id)) "
@@ -105,7 +110,6 @@ class Journal:
         minimize: Whether small values are good.
         description: The description of the strategy.
         start: The position before the first event.
-        keeps_last: Whether the row of the study has its last event.
     """
 
     database: Database
@@ -114,7 +118,6 @@ class Journal:
     minimize: bool
     description: dict[str, Any]
     start: Position
-    keeps_last: bool
 
     @classmethod
     def open(cls, database: Database, name: str) -> Journal | None:
@@ -163,7 +166,10 @@ class Journal:
             row = {"schema": SCHEMA, "name": name, "minimize": minimize}
             text = to_json(description)
             if cls._found(connection, database, name) is None:
-                connection.execute(_STUDIES.insert().values(**row, description=text))
+                connection.execute(_STUDIES.insert().values(**row))
+                own = sa.select(_STUDIES.c.id).where(_STUDIES.c.name == name)
+                described = {"study": connection.scalar(own), "description": text}
+                connection.execute(_DESCRIPTIONS.insert().values(**described))
             found = cls._found(connection, database, name)
         if found is None:
             raise BrokenStudyError(f"{database.name} does not keep what is written to it")
@@ -190,6 +196,8 @@ class Journal:
         schema = connection.scalar(schemas)
         if schema is None:
             return None
+        if schema == 1:
+            raise _of_before(f"study {name!r} in {database.name}")
         if not isinstance(schema, int) or schema < SCHEMA:
             raise BrokenStudyError(
                 f"study {name!r} in {database.name} has schema {schema}, which no version wrote"
@@ -199,9 +207,13 @@ class Journal:
                 f"study {name!r} in {database.name} has schema {schema}, and this version of "
                 f"botorch_ext knows {SCHEMA}: use a newer one"
             )
-        there = {column["name"] for column in sa.inspect(connection).get_columns(_STUDIES.name)}
-        columns = [column for column in _STUDIES.c if column.name in there]
-        row = connection.execute(sa.select(*columns).where(_STUDIES.c.name == name)).one()
+        columns = (_STUDIES.c.id, _STUDIES.c.minimize, _DESCRIPTIONS.c.description)
+        both = sa.select(*columns).join(_DESCRIPTIONS).where(_STUDIES.c.name == name)
+        row = connection.execute(both).one_or_none()
+        if row is None:
+            raise BrokenStudyError(
+                f"the description of study {name!r} in {database.name} is missing"
+            )
         try:
             description = from_json(row.description)
             if not isinstance(description, dict):
@@ -210,11 +222,9 @@ class Journal:
             raise BrokenStudyError(
                 f"the description of study {name!r} in {database.name} cannot be read: {error}"
             ) from error
-        _require_readable(description, f"study {name!r} in {database.name}")
         parts = (str(schema), name, str(bool(row.minimize)), row.description)
         start = Position(0, _digest("", *parts))
-        keeps_last = _STUDIES.c.last in columns and _STUDIES.c.last_digest in columns
-        return cls(database, row.id, name, bool(row.minimize), description, start, keeps_last)
+        return cls(database, row.id, name, bool(row.minimize), description, start)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -259,7 +269,6 @@ class Journal:
                 raise self._changed(count)
             entries.append(Entry(at, body))
             count += 1
-        # There are more events if an older version, which does not keep the last one, continued.
         if end is not None and count <= end:
             raise self._changed(count)
         return entries, Position(count, digest)
@@ -275,8 +284,6 @@ class Journal:
 
     def _last(self, connection: Connection) -> tuple[int | None, str | None]:
         """The number and the digest of the last event, from the row of the study."""
-        if not self.keeps_last:
-            return None, None
         own = sa.select(_STUDIES.c.last, _STUDIES.c.last_digest).where(_STUDIES.c.id == self.id)
         number, digest = connection.execute(own).one()
         if (type(number), type(digest)) not in ((int, str), (type(None), type(None))):
@@ -303,7 +310,6 @@ class Journal:
             count += 1
         if rows:
             connection.execute(_EVENTS.insert(), rows)
-        if rows and self.keeps_last:
             last = {"last": count - 1, "last_digest": digest}
             connection.execute(_STUDIES.update().where(_STUDIES.c.id == self.id).values(last))
         return Position(count, digest)
@@ -315,6 +321,7 @@ def _has_tables(connection: Connection, database: Database) -> bool:
     Raises:
         NoStudyError: The file has other tables.
         BrokenStudyError: The file was truncated or changed.
+        StudyError: A version before 0.3.0 made the tables.
     """
     if database.is_sqlite and not database.is_checked:
         _require_only_tables(connection, database)
@@ -325,6 +332,8 @@ def _has_tables(connection: Connection, database: Database) -> bool:
     tables = set(sa.inspect(connection).get_table_names())
     if tables.issuperset(_METADATA.tables):
         return True
+    if database.is_sqlite and tables.issuperset({_STUDIES.name, _EVENTS.name}):
+        raise _of_before(database.name)
     if database.is_sqlite and tables:
         raise NoStudyError(f"{database.name} must hold studies, got tables {sorted(tables)[:5]}")
     return False
@@ -350,24 +359,12 @@ def _without_spaces(text: str) -> str:
     return "".join(str(text).split())
 
 
-def _require_readable(description: dict[str, Any], whose: str) -> None:
-    """Raises a StudyError for a description that another version, or none, wrote."""
-    number = description.get("format", 1)
-    if type(number) is not int or number < 1:
-        raise BrokenStudyError(
-            f"the description of {whose} cannot be read: its format is {short(number)}"
-        )
-    if number > FORMAT:
-        raise NewerStudyError(
-            f"the description of {whose} has format {number}, and this version of botorch_ext "
-            f"knows {FORMAT}: use a newer one"
-        )
-    if number < FORMAT:
-        raise StudyError(
-            f"{whose} was written by botorch-ext 0.2 or earlier, which alone reads it: go on with "
-            "botorch-ext 0.2.0, or write its trials to a table with that version and begin a new "
-            "study with them as initial data"
-        )
+def _of_before(whose: str) -> StudyError:
+    return StudyError(
+        f"{whose} was written by botorch-ext 0.2 or earlier, which alone reads it: go on with "
+        "botorch-ext 0.2.0, or write its trials to a table with that version and begin a new "
+        "study with them as initial data"
+    )
 
 
 def _digest(before: str, *parts: str) -> str:

@@ -11,8 +11,6 @@ from botorch_ext.exceptions import BrokenStudyError
 
 Kind = Literal["asked", "attached", "told", "corrected", "abandoned"]
 
-#: The format of the descriptions of studies; formats 1 to 3 are those of versions 0.1 and 0.2.
-FORMAT = 4
 _NOT_FINITE = "not finite"
 # The entries of records that have the units and the sign of the values.
 _SIGNED = {"mean", "mean_reward", "lower", "upper", "threshold", "best_observation"}

@@ -48,9 +48,7 @@ def week(path, clock, **options):
 
 def with_events(path, bodies, description=None, name="study"):
     """A study of any events, as a broken or a hostile file may have them."""
-    new = journal.Journal.begin(
-        databases.Database(path), name, False, {"format": 4} | (description or {})
-    )
+    new = journal.Journal.begin(databases.Database(path), name, False, description or {})
     with new.writing() as connection:
         new.append(connection, new.start, [json.dumps(each) for each in bodies])
 

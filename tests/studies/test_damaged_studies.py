@@ -54,6 +54,7 @@ def execute(path, *changes):
 
 
 EVENTS, STUDIES = "botorch_ext_events", "botorch_ext_studies"
+DESCRIPTIONS = "botorch_ext_descriptions"
 MANY = "SELECT hex(zeroblob(9))"
 DAMAGE = {
     "a value": (f"UPDATE {EVENTS} SET body = replace(body, '0.5', '0.6') WHERE number = 5", "5"),
@@ -69,13 +70,13 @@ DAMAGE = {
         "event 10",
     ),
     "the sign": (f"UPDATE {STUDIES} SET minimize = 1", "event 0"),
-    "the description": (f"UPDATE {STUDIES} SET description = description || ' '", "event 0"),
-    "a description that is none": (f"UPDATE {STUDIES} SET description = '[1]'", "description"),
+    "the description": (f"UPDATE {DESCRIPTIONS} SET description = description || ' '", "event 0"),
+    "a description that is none": (f"UPDATE {DESCRIPTIONS} SET description = '[1]'", "description"),
     "a last event that is a text": (f"UPDATE {STUDIES} SET last = 'x'", "the last event"),
     "a schema that is a text": (f"UPDATE {STUDIES} SET schema = 'x'", "schema x"),
     "a newer schema": (
-        f"UPDATE {STUDIES} SET schema = 2",
-        "has schema 2, and this version .* knows",
+        f"UPDATE {STUDIES} SET schema = 3",
+        "has schema 3, and this version .* knows",
     ),
     # SQL of a stranger, which would run when the study is opened.
     "a trigger": (f"CREATE TRIGGER t AFTER INSERT ON {EVENTS} BEGIN {MANY}; END", "alone"),
@@ -155,7 +156,9 @@ def test_a_file_of_something_else_is_left_as_it_is(path, content):
 
 def test_a_class_that_a_file_names_is_not_imported(path):
     filled(path)
-    execute(path, f"UPDATE {STUDIES} SET description = replace(description, 'Random', 'this.R')")
+    execute(
+        path, f"UPDATE {DESCRIPTIONS} SET description = replace(description, 'Random', 'this.R')"
+    )
     sys.modules.pop("this", None)  # which prints when it is imported
     with pytest.raises(AnotherStrategyError, match=r"class is 'strategies\.this\.R"):
         bx.Study(path, at_random())

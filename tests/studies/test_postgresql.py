@@ -179,8 +179,8 @@ def test_passwords_are_never_stored_or_shown(server):
     study.ask()
     shown = [repr(study), str(study.report()), *lines(study)]
     with study._journal.reading() as connection:
-        for table in ("botorch_ext_studies", "botorch_ext_events"):
-            rows = connection.exec_driver_sql(f"SELECT * FROM {table}").all()
+        for table in ("studies", "descriptions", "events"):
+            rows = connection.exec_driver_sql(f"SELECT * FROM botorch_ext_{table}").all()
             shown += map(str, rows)
     assert len(shown) > 4
     wrong = "another " + PASSWORD
