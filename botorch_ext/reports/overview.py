@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -142,17 +142,28 @@ class Overview:
     @cached_property
     def columns(self) -> Columns:
         """The columns of points and contexts."""
-        first = self.stories[0] if self.stories else None
-        dims = (len(first.x), len(first.context)) if first else (0, 0)
-        return columns_of(self.description, *dims)
+        return self._columns(short)
 
     @cached_property
     def objective(self) -> Column:
         """The column of the values, with their name and unit."""
+        return self._objective(short)
+
+    def in_full(self) -> tuple[Columns, Column]:
+        """The columns of points and contexts, and that of the values, with names and choices of any
+        length, for files."""
+        return self._columns(str), self._objective(str)
+
+    def _columns(self, text: Callable[[str], str]) -> Columns:
+        first = self.stories[0] if self.stories else None
+        dims = (len(first.x), len(first.context)) if first else (0, 0)
+        return columns_of(self.description, *dims, text)
+
+    def _objective(self, text: Callable[[str], str]) -> Column:
         name, unit = (self.description.get(key) for key in ("objective", "unit"))
         return Column(
-            short(name) if isinstance(name, str) and name else "value",
-            short(unit) if isinstance(unit, str) else "",
+            text(name) if isinstance(name, str) and name else "value",
+            text(unit) if isinstance(unit, str) else "",
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,8 +103,14 @@ class Columns:
         return True
 
 
-def columns_of(description: dict[str, Any], num_x: int, num_context: int) -> Columns:
-    """The columns of a study by the description of its strategy, which may be that of anybody."""
+def columns_of(
+    description: dict[str, Any],
+    num_x: int,
+    num_context: int,
+    text: Callable[[str], str] = short,
+) -> Columns:
+    """The columns of a study by the description of its strategy, which may be that of anybody.
+    ``text`` is applied to names, units and choices."""
     found: dict[str, list[Column]] = {}
     for strategy in strategies(description):
         contexts = as_dict(strategy.get("context_domain"))
@@ -113,7 +119,7 @@ def columns_of(description: dict[str, Any], num_x: int, num_context: int) -> Col
             ("context", num_context, contexts.get("domain", contexts)),
         )
         for prefix, num, space in spaces:
-            named = _named(as_dict(space), num)
+            named = _named(as_dict(space), num, text)
             if prefix not in found or named:
                 found[prefix] = named or _numbered(as_dict(space), prefix, num)
     x, context = (
@@ -149,7 +155,7 @@ def _numbered(space: dict[str, Any], prefix: str, num: int) -> list[Column]:
     ]
 
 
-def _named(space: dict[str, Any], num: int) -> list[Column]:
+def _named(space: dict[str, Any], num: int, text: Callable[[str], str]) -> list[Column]:
     """Columns of named parameters; none where it is no space of so many columns."""
     parameters = {name: as_dict(each) for name, each in as_dict(space.get("parameters")).items()}
     free = [name for name, each in parameters.items() if _varies(each)]
@@ -158,12 +164,12 @@ def _named(space: dict[str, Any], num: int) -> list[Column]:
     conditions = as_dict(space.get("conditions"))
     return [
         Column(
-            short(name),
-            unit=short(unit) if isinstance(unit := known.get("unit"), str) else "",
+            text(name),
+            unit=text(unit) if isinstance(unit := known.get("unit"), str) else "",
             log=known.get("log") is True,
             whole=known.get("class") == "Integer",
             labels=tuple(
-                (float(code), short(in_words(value)))
+                (float(code), text(_as_written(value)))
                 for code, value in enumerate(_listed(known.get("values")))
             ),
             has_name=True,
@@ -172,6 +178,11 @@ def _named(space: dict[str, Any], num: int) -> list[Column]:
         for name in free
         for known in [parameters[name]]
     ]
+
+
+def _as_written(value: Any) -> str:
+    """A choice with all its digits and letters."""
+    return value if isinstance(value, str) else str(value) if is_number(value) else in_words(value)
 
 
 def _named_needs(

@@ -23,12 +23,16 @@ def as_csv(overview: Overview) -> str:
     Text that begins as a formula does has an apostrophe before it, as OWASP recommends, and
     characters that cannot be printed are escaped.
     """
-    scalars = [overview.scalars(story) for story in overview.stories]
+    scalars, (columns, objective) = (
+        list(map(overview.scalars, overview.stories)),
+        overview.in_full(),
+    )
+    known_columns = [*columns.all, objective]
     extra = list(dict.fromkeys(key for known in scalars for key in known))
-    heads = [f"{each.name} [{each.unit}]" if each.unit else each.name for each in _known(overview)]
+    heads = [f"{each.name} [{each.unit}]" if each.unit else each.name for each in known_columns]
     own = ["trial", "state", "asked_at", "ended_at", "first_value", "corrected_at"]
     own += [f"info_{key}" for key in extra]
-    first, state, *last = free_names(own, [each.name for each in _known(overview)])
+    first, state, *last = free_names(own, [each.name for each in known_columns])
     names = [first, state, *heads, *last]
     buffer = io.StringIO()
     # Quoted, a text is one cell whatever separates cells where it is read.
@@ -38,14 +42,14 @@ def as_csv(overview: Overview) -> str:
         first = story.first_value if story.corrections else None
         corrected = story.corrections[-1].at if story.corrections else None
         times = [iso(at) for at in (story.asked_at, story.ended_at, corrected)]
-        cells = [*_cells(story, overview.columns), *times[:2], first, times[2]]
+        cells = [*_cells(story, columns), *times[:2], first, times[2]]
         writer.writerow([_harmless(cell) for cell in (*cells, *(known.get(key) for key in extra))])
     return buffer.getvalue()
 
 
 def as_text(overview: Overview) -> str:
     """All trials in columns of one width. Times are UTC."""
-    titles = [each.title for each in _known(overview)]
+    titles = [each.title for each in (*overview.columns.all, overview.objective)]
     rows = [["trial", "state", *titles, "asked", "told or given up", "was"]]
     for story in overview.stories:
         known = _cells(story, overview.columns)
@@ -56,11 +60,6 @@ def as_text(overview: Overview) -> str:
     if not overview.corrected:
         rows = [row[:-1] for row in rows]
     return "".join(f"{printable(line)}\n" for line in aligned(rows))
-
-
-def _known(overview: Overview) -> list[Column]:
-    """The columns of points, contexts and values."""
-    return [*overview.columns.all, overview.objective]
 
 
 def _cells(story: TrialStory, columns: Columns) -> list[Any]:

@@ -186,3 +186,26 @@ def test_contexts_and_conditions_and_numbered_columns_go_round(tmp_path):
         if contexts is not None:
             heads = ["humidity, in %"] if contexts is humid else ["context0", "context1"]
             assert frame[heads].to_numpy().tolist() == [given] * 6
+
+
+def test_long_names_and_choices_with_many_digits_are_written_whole(tmp_path):
+    smiles, name = "C1=CC=C(C=C1)C(=O)OC2=CC=CC=C2C(=O)NC3=CC=CC=C3", "x" * 50
+    space = bx.Space(
+        {
+            name: bx.Real(0, 1),
+            "ligand": bx.Choice([smiles, "none"]),
+            "dose": bx.Choice([0.123456789, 2]),
+        }
+    )
+    first, second = (
+        bx.Study(tmp_path / f"{place}.db", RandomSearch(space, seed=1), objective="y" * 50)
+        for place in ("first", "second")
+    )
+    first.tell_all({trial.id: 0.5 for trial in first.ask(6)})
+    sheet = tmp_path / "all.csv"
+    assert main(["trials", str(tmp_path / "first.db"), "--csv", "-o", str(sheet)]) == 0
+    assert main(["attach", str(tmp_path / "second.db"), str(sheet)]) == 0
+    points = [
+        [trial.params for trial in study.strategy.history.trials] for study in (first, second)
+    ]
+    assert points[0] == points[1] and {smiles, "none"} == {point["ligand"] for point in points[0]}
