@@ -9,7 +9,8 @@ dict with one of these keys:
 - ``"tensor"``: the dtype of numbers, with their ``"shape"`` and their ``"values"`` or ``"bytes"``.
 - ``"function"``: the name of a function.
 - ``"dict"``, ``"dtype"``, ``"partial"`` and ``"scipy"``: what they say.
-- ``"unknown"``: the class of an object that does not show its arguments, and ``"why"``.
+- ``"unknown"``: the class of an object that does not show its arguments, with ``"why"``, and with
+  the ``"values"`` of a module, which are compared.
 
 Arguments that have their defaults are left out, so that later versions may have more of them. Only
 classes and functions of one table, and those that the user allowed, are made again. Nothing in a
@@ -276,12 +277,18 @@ def _encoded_object(value: Any, name: str, depth: int) -> dict[str, Any]:
     if kind.__module__.startswith("scipy.stats") and hasattr(value, "dist"):
         frozen = [value.dist.name, value.args, value.kwds]
         return {"scipy": _encoded(frozen, name, depth + 1)}
-    called = _name_of(kind)
+    called, values = _name_of(kind), {}
     depth += _KERNEL if isinstance(value, Kernel) else 1
+    is_module = isinstance(value, nn.Module) and not hasattr(kind, "to_arguments")
     try:
         given = value.to_arguments() if hasattr(kind, "to_arguments") else _read(value)
+        if is_module:
+            values = _encoded_values(value, list(given.values()), name)
     except (AttributeError, TypeError, ValueError) as error:
-        return {"unknown": called, "why": str(error)}
+        # Its numbers can be compared all the same.
+        state = value.state_dict() if is_module else {}
+        numbers = {key: _encoded_tensor(each) for key, each in state.items()}
+        return {"unknown": called, "why": str(error), "values": numbers}
     encoded = {key: _encoded(part, f"{key} of {name}", depth) for key, part in given.items()}
     defaults = _defaults(kind)
     arguments = {
@@ -289,10 +296,7 @@ def _encoded_object(value: Any, name: str, depth: int) -> dict[str, Any]:
         for key, plain in encoded.items()
         if key not in defaults or not _is_equal(plain, defaults[key])
     }
-    plain = {"class": called, "arguments": arguments}
-    if isinstance(value, nn.Module) and not hasattr(kind, "to_arguments"):
-        plain |= _encoded_values(value, list(given.values()), name)
-    return plain
+    return {"class": called, "arguments": arguments} | values
 
 
 def _encoded_strategy(value: Any, of_class: Any, name: str, depth: int) -> dict[str, Any]:
@@ -711,12 +715,13 @@ def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:
     Yields:
         A text, such as "width is 2.0 in the study, got 3.0".
     """
-    tag = _call(kept)
-    if tag is not None and tag == _call(given):
+    tag = _tag_of(kept)
+    if tag is not None and tag == _tag_of(given):
         if kept[tag] != given[tag]:
             yield f"{_at(place, tag)} is {kept[tag]!r} in the study, got {given[tag]!r}"
             return
-        yield from _different_arguments(kept, given, place, tag)
+        if tag in _CALLS:
+            yield from _different_arguments(kept, given, place, tag)
         for key in ("values", "constraints"):
             yield from _different_entries(kept.get(key, {}), given.get(key, {}), place)
     elif isinstance(kept, dict) and isinstance(given, dict) and "dict" in kept and "dict" in given:
@@ -730,9 +735,12 @@ def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:
             yield f"{place} is {_shown(kept)} in the study, got {_shown(given)}"
 
 
-def _call(plain: Any) -> str | None:
-    is_call = isinstance(plain, dict) and isinstance(plain.get("arguments"), dict)
-    return next((tag for tag in _CALLS if tag in plain), None) if is_call else None
+def _tag_of(plain: Any) -> str | None:
+    """The key of the name of a call, or of an object that does not show its arguments."""
+    if not isinstance(plain, dict):
+        return None
+    is_call = isinstance(plain.get("arguments"), dict)
+    return next((tag for tag in (_CALLS if is_call else ("unknown",)) if tag in plain), None)
 
 
 def _different_arguments(

@@ -190,7 +190,7 @@ DATA.add(drawn(1, 1), drawn(1))
         (DATA, "k is a CandidateModels: models must have no data"),
         (torch.ones([1] * 9), "k must have at most 8 dimensions"),
         (ITSELF, "k must be nested at most"),
-        (Hidden(2), "with a Linear that is no argument"),
+        (Hidden(2), "k is a Hidden: k must be as its constructor makes it to be saved"),
         (10**400, "k must be a number of 64 bits"),
         (lambda X: X, "k is the function <lambda>, which is not allowed"),
     ],

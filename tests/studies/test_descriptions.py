@@ -117,6 +117,19 @@ def test_what_a_callable_carries_is_compared_if_it_shows_it():
         describe(gp_bucb(mean=Hidden(1.0)))
 
 
+@pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.UndescribedWarning")
+def test_the_numbers_of_a_module_are_compared_though_it_cannot_be_made_again():
+    def network(seed):
+        torch.manual_seed(seed)
+        inner = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
+        return torch.nn.Sequential(inner.double(), torch.nn.Flatten(-2))
+
+    described = kept(gp_bucb(mean=network(0)))
+    require_same(described, describe(gp_bucb(mean=network(0))), "it")
+    with pytest.raises(AnotherStrategyError, match="mean"):
+        require_same(described, describe(gp_bucb(mean=network(1))), "it")
+
+
 def test_what_a_function_was_called_with_is_the_study_and_not_how():
     first = algorithms.gp_ucb(BOX, kernel(), **LAMBDA, **NUMBERS)
     for second in (
