@@ -25,11 +25,12 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
 from importlib import import_module
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -95,7 +96,8 @@ _TRANSFORMS: dict[str | None, tuple[Any, Any]] = {
 _DISTRIBUTIONS = (
     *("bernoulli", "betabinom", "binom", "geom", "logser", "nbinom", "poisson", "randint", "zipf"),
     *("beta", "chi2", "erlang", "expon", "exponweib", "gamma", "halfnorm", "invgamma", "invgauss"),
-    *("lognorm", "lomax", "pareto", "triang", "truncnorm", "uniform", "weibull_min"),
+    *("foldnorm", "hypergeom", "lognorm", "lomax", "pareto", "triang", "truncnorm", "uniform"),
+    "weibull_min",
 )
 _DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -251,11 +253,15 @@ def _encoded_array(array: np.ndarray, inner: Callable[[Any], Any]) -> Any:
     if array.dtype.kind not in "biuf":
         return inner(array.tolist())
     kind = array.dtype.newbyteorder("=") if array.dtype.itemsize <= 8 else np.dtype(np.float64)
-    return _encoded_tensor(torch.from_numpy(np.array(array, dtype=kind)))
+    if array.dtype.kind == "u":
+        kind = np.dtype(np.int64)
+    # As an array again, which the library converts and a tensor of another dtype it refuses.
+    return _encoded_tensor(torch.from_numpy(np.array(array, dtype=kind))) | {"array": True}
 
 
 def _encoded_tensor(tensor: Tensor) -> dict[str, Any]:
     tensor = tensor.detach().cpu().contiguous()
+    tensor = tensor if tensor.dtype in _DTYPES.values() else tensor.double()
     name = str(tensor.dtype).removeprefix("torch.")
     plain = {"tensor": name, "shape": list(tensor.shape)}
     if tensor.numel() <= _WRITTEN:
@@ -273,15 +279,18 @@ def _encoded_object(value: Any, name: str, depth: int) -> dict[str, Any]:
             return {"function": known}
     if hasattr(value, "__qualname__"):
         known = _library_name(value)
-        return {"function": value.__qualname__ if known is None else known}
-    if kind.__module__.startswith("scipy.stats") and hasattr(value, "dist"):
+        if known is not None:
+            return {"function": known}
+        return {"function": _own_name(value)} | _held(value, name, depth)
+    if kind.__module__.startswith("scipy.stats") and _is_of_scipy(getattr(value, "dist", None)):
         frozen = [value.dist.name, value.args, value.kwds]
         return {"scipy": _encoded(frozen, name, depth + 1)}
     called, values = _name_of(kind), {}
     depth += _KERNEL if isinstance(value, Kernel) else 1
     is_module = isinstance(value, nn.Module) and not hasattr(kind, "to_arguments")
     try:
-        given = value.to_arguments() if hasattr(kind, "to_arguments") else _read(value)
+        has_own = hasattr(kind, "to_arguments")
+        given = cast(Any, value).to_arguments() if has_own else _read(value)
         if is_module:
             values = _encoded_values(value, list(given.values()), name)
     except (AttributeError, TypeError, ValueError) as error:
@@ -294,9 +303,30 @@ def _encoded_object(value: Any, name: str, depth: int) -> dict[str, Any]:
     arguments = {
         key: plain
         for key, plain in encoded.items()
-        if key not in defaults or not _is_equal(plain, defaults[key])
+        if key not in defaults or not _is_left_out(plain, defaults[key])
     }
     return {"class": called, "arguments": arguments} | values
+
+
+def _held(function: Any, name: str, depth: int) -> dict[str, Any]:
+    """What a method or a closure carries, which is compared."""
+    own = getattr(function, "__self__", None)
+    held = [] if own is None or isinstance(own, ModuleType) else [own]
+    for cell in getattr(function, "__closure__", None) or ():
+        with suppress(ValueError):  # the cell is still empty
+            held.append(cell.cell_contents)
+    if not held:
+        return {}
+    try:
+        return {"holds": [_encoded(part, name, depth + _KERNEL) for part in held]}
+    except ValueError:  # it holds itself
+        return {}
+
+
+def _is_of_scipy(distribution: Any) -> bool:
+    """Whether it is one of SciPy's distributions, and not one of the user."""
+    known = getattr(import_module("scipy.stats"), getattr(distribution, "name", ""), None)
+    return distribution is not None and type(known) is type(distribution)
 
 
 def _encoded_strategy(value: Any, of_class: Any, name: str, depth: int) -> dict[str, Any]:
@@ -360,10 +390,13 @@ def _encoded_constraint(constraint: Any, name: str) -> list[Any]:
 
 def _read(value: Any) -> dict[str, Any]:
     """The arguments of the constructor of an object, which are attributes of it."""
-    given = {}
+    given, is_kernel = {}, isinstance(value, Kernel)
+    of_library = isinstance(value, nn.Module) and _library_name(type(value)) is not None
     for key in _names_of_arguments(type(value)):
-        read = _READ.get(key) if isinstance(value, nn.Module) else None
-        given[key] = getattr(value, key) if read is None else read(value)
+        is_read = key in _READ and (of_library or (is_kernel and key in _OF_KERNELS))
+        given[key] = _READ[key](value) if is_read else getattr(value, key)
+    if not given and not isinstance(value, nn.Module) and getattr(value, "__dict__", None):
+        raise ValueError("its constructor does not show what it holds")
     return given
 
 
@@ -376,7 +409,12 @@ def _batch_shape(module: Any) -> torch.Size:
 @cache
 def _names_of_arguments(kind: Any) -> tuple[str, ...]:
     parameters = list(inspect.signature(kind).parameters.values())
-    left_out = _LEFT_OUT + (("dtype",) if kind.__name__ in _WITH_TENSORS else ())
+    known = _library_name(kind)
+    left_out = () if known is None else _LEFT_OUT
+    left_out += ("dtype",) if known in _WITH_TENSORS else ()
+    takes_any = any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in parameters)
+    if takes_any and known is None and not issubclass(kind, Kernel):
+        raise ValueError("its constructor takes any arguments")
     names = [
         each.name
         for each in parameters
@@ -384,7 +422,8 @@ def _names_of_arguments(kind: Any) -> tuple[str, ...]:
     ]
     if not issubclass(kind, nn.Module):
         return tuple(names)
-    names = [name for name in names if not name.endswith(("prior", "_constraint"))]
+    left_out = ("_prior", "_constraint") if known is None else ("prior", "_constraint")
+    names = [name for name in names if not name.endswith(left_out)]
     if issubclass(kind, Kernel):
         if any(each.kind is each.VAR_POSITIONAL for each in parameters):
             return ("kernels",)
@@ -410,6 +449,13 @@ def _defaults(called: Any) -> dict[str, Any]:
     return {name: _encoded(default, name, 0) for name, default in given.items()}
 
 
+def _is_left_out(plain: Any, default: Any) -> bool:
+    """Whether an argument has its default, which a constructor may have replaced by nothing, or by
+    the dtype that numbers have."""
+    is_none = default is None and plain in ([], {"dict": {}}, {"dtype": "float64"})
+    return is_none or _is_equal(plain, default)
+
+
 def _is_equal(plain: Any, other: Any) -> bool:
     """Whether plain values are equal, each bool to a bool and NaN to NaN."""
     return json.dumps(plain) == json.dumps(other)
@@ -431,7 +477,15 @@ def _name_of(kind: type) -> str:
     known = _library_name(kind)
     if known is not None:
         return known
-    return next((name for name, own in _classes.items() if own is kind), kind.__qualname__)
+    return next((name for name, own in _classes.items() if own is kind), _own_name(kind))
+
+
+def _own_name(thing: Any) -> str:
+    """The name of a class or a function of the user; with its module if another one has it."""
+    name = thing.__qualname__
+    others = [allowed[name] for allowed in (_classes, _functions, _algorithms) if name in allowed]
+    is_taken = name in _PLACES or not all(_is_again(thing, other) for other in others)
+    return f"{name} of {thing.__module__}" if is_taken else name
 
 
 @cache
@@ -486,8 +540,8 @@ def decode(plain: Any, name: str = "value") -> Any:
         ValueError: If `encode` makes other values, or the value needs a class or a function of the
             user that was not allowed; the message names the argument.
     """
-    plain = renamed(plain)
     try:
+        plain = renamed(plain)
         value = _decoded(plain, name, 0)
         lost = next(differences(plain, encode(value, name), name), None)
     except ValueError:
@@ -505,7 +559,14 @@ def renamed(plain: Any) -> Any:
         return [renamed(part) for part in plain]
     if not isinstance(plain, dict):
         return plain
-    plain = {key: renamed(part) for key, part in plain.items()}
+    if isinstance(plain.get("dict"), dict):
+        return {"dict": {key: renamed(part) for key, part in plain["dict"].items()}}
+    plain = {
+        key: {name: renamed(each) for name, each in part.items()}
+        if key == "arguments" and isinstance(part, dict)
+        else renamed(part)
+        for key, part in plain.items()
+    }
     for tag in _CALLS:
         of, arguments = plain.get(tag), plain.get("arguments")
         if RENAMED and isinstance(of, str) and isinstance(arguments, dict):
@@ -542,6 +603,11 @@ def _decoded_tensor(plain: dict[str, Any], name: str, depth: int) -> Tensor:
     if len(shape) > _MOST_DIMS or math.prod(size or 1 for size in shape) > max(len(values), 10**4):
         raise ValueError(f"{name} must have at most {_MOST_DIMS} dimensions, got {short(shape)}")
     return values.reshape(shape)
+
+
+def _decoded_numbers(plain: dict[str, Any], name: str, depth: int) -> Tensor | np.ndarray:
+    tensor = _decoded_tensor(plain, name, depth)
+    return tensor.numpy() if plain.get("array") is True else tensor
 
 
 def _decoded_dict(plain: dict[str, Any], name: str, depth: int) -> dict[Any, Any]:
@@ -688,7 +754,7 @@ _CALLS = ("class", "algorithm")
 _READERS: dict[str, Callable[[dict[str, Any], str, int], Any]] = {
     "class": _decoded_object,
     "algorithm": _decoded_strategy,
-    "tensor": _decoded_tensor,
+    "tensor": _decoded_numbers,
     "function": _decoded_function,
     "dict": _decoded_dict,
     "dtype": lambda plain, name, depth: _DTYPES[plain["dtype"]],
@@ -700,7 +766,7 @@ _READERS: dict[str, Callable[[dict[str, Any], str, int], Any]] = {
 # --- comparison -----------------------------------------------------------------------------------
 
 
-def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:
+def differences(kept: Any, given: Any, place: str = "", same: float = _SAME) -> Iterator[str]:
     """The places where plain values differ, with both values.
 
     Numbers are the same if they differ by at most 1e-9 relatively, in float32 by 1e-6, and if they
@@ -711,6 +777,7 @@ def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:
         kept: The plain values that were kept, in the present names.
         given: Those of today.
         place: The place of both.
+        same: How far numbers may be from each other, relatively.
 
     Yields:
         A text, such as "width is 2.0 in the study, got 3.0".
@@ -722,15 +789,17 @@ def differences(kept: Any, given: Any, place: str = "") -> Iterator[str]:
             return
         if tag in _CALLS:
             yield from _different_arguments(kept, given, place, tag)
-        for key in ("values", "constraints"):
-            yield from _different_entries(kept.get(key, {}), given.get(key, {}), place)
+        yield from _different_entries(_actual(kept), _actual(given), place, _SAME_IN_FLOAT32)
+        yield from _different_entries(
+            kept.get("constraints", {}), given.get("constraints", {}), place
+        )
     elif isinstance(kept, dict) and isinstance(given, dict) and "dict" in kept and "dict" in given:
         yield from _different_entries(kept["dict"], given["dict"], place)
-    elif not is_same(kept, given):
+    elif not is_same(kept, given, same):
         both_lists = isinstance(kept, list) and isinstance(given, list)
         if both_lists and len(kept) == len(given):
             for i, (old, new) in enumerate(zip(kept, given, strict=True)):
-                yield from differences(old, new, f"{place}[{i}]")
+                yield from differences(old, new, f"{place}[{i}]", same)
         else:
             yield f"{place} is {_shown(kept)} in the study, got {_shown(given)}"
 
@@ -755,6 +824,10 @@ def _different_arguments(
             yield f"the order of {place} is {orders[0]} in the study, got {orders[1]}"
     for key in dict.fromkeys((*old, *new)):
         one, other = (side.get(key, defaults.get(key, _MISSING)) for side in (old, new))
+        if (key not in old and _is_left_out(other, one)) or (
+            key not in new and _is_left_out(one, other)
+        ):
+            continue
         yield from differences(one, other, _at(place, key))
         dtypes = [side.get("tensor") if isinstance(side, dict) else None for side in (one, other)]
         if kept[tag] in _WITH_TENSORS and None not in dtypes and dtypes[0] != dtypes[1]:
@@ -766,11 +839,24 @@ def _parts(plain: Any) -> dict[str, Any]:
     return parts if isinstance(parts, dict) else {}
 
 
-def _different_entries(kept: Any, given: Any, place: str) -> Iterator[str]:
+def _actual(plain: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of a module as its users set them, and not as an optimiser sees them."""
+    found, constraints = {}, plain.get("constraints", {})
+    for key, values in plain.get("values", {}).items():
+        constraint = constraints.get(f"{key}_constraint")
+        if key.startswith("raw_") and (constraint is not None or key != "raw_constant"):
+            made = _decoded_constraint(constraint or ["Positive"], key)
+            number = made.transform(_decoded_tensor(values, key, 0).double())
+            values = _encoded_tensor(number)
+        found[key.removeprefix("raw_")] = values
+    return found
+
+
+def _different_entries(kept: Any, given: Any, place: str, same: float = _SAME) -> Iterator[str]:
     if isinstance(kept, dict) and isinstance(given, dict):
         for key in dict.fromkeys((*kept, *given)):
             old, new = kept.get(key, _MISSING), given.get(key, _MISSING)
-            yield from differences(old, new, _at(place, key.removeprefix("raw_")))
+            yield from differences(old, new, _at(place, key.removeprefix("raw_")), same)
     else:
         yield from differences(kept, given, place)
 
@@ -779,20 +865,20 @@ def _at(place: str, key: str) -> str:
     return f"{place}.{key}" if place else key
 
 
-def is_same(kept: Any, given: Any) -> bool:
+def is_same(kept: Any, given: Any, same: float = _SAME) -> bool:
     """Whether plain values that are no calls are the same, numbers up to their last digits."""
     if type(kept) is int and type(given) is int:
         return kept == given
     one, is_single = _numbers(kept)
     other, is_other_single = _numbers(given)
     if one is None or other is None:
-        return type(kept) is type(given) and kept == given
+        return type(kept) is type(given) and _is_equal(kept, given)
     if one.shape != other.shape:
         return False
     if one.dtype.kind in "iu" and other.dtype.kind in "iu":
         return bool((one == other).all())
     finite = [abs(each[np.isfinite(each)]).max(initial=0.0) for each in (one, other)]
-    same = _SAME_IN_FLOAT32 if is_single or is_other_single else _SAME
+    same = _SAME_IN_FLOAT32 if is_single or is_other_single else same
     slack = same * _BESIDE_THE_LARGEST / _SAME * max(finite)
     return np.allclose(one, other, rtol=same, atol=slack, equal_nan=True)
 
@@ -811,6 +897,8 @@ def _array(plain: Any) -> tuple[np.ndarray | None, bool]:
         return np.asarray(plain), False
     if isinstance(plain, dict) and "tensor" in plain and "sha256" not in plain:
         tensor = _decoded_tensor(plain, "a tensor", 0)
+        if tensor.dtype is torch.bool:
+            return None, False
         is_float = tensor.is_floating_point()
         single = is_float and tensor.dtype is not torch.float64
         return (tensor.double() if is_float else tensor).numpy(), single

@@ -1,5 +1,6 @@
 """Arguments as plain values: they come back to the last bit, and nothing else is made."""
 
+import functools
 import gzip
 import json
 import math
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 import torch
 from gpytorch import constraints, kernels, priors
 from torch import nn
@@ -22,6 +24,7 @@ from botorch_ext import codec
 from botorch_ext.codec import allow_argument, decode, differences, encode, renamed
 from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.kernels.structure import plain_kernel
+from botorch_ext.studies.description import _unknown
 from botorch_ext.studies.plain_events import from_json, to_json
 from tests.helpers import drawn
 
@@ -207,6 +210,7 @@ def tree(kind, **arguments):
 
 
 DEEP = 5_000 * "[" + 5_000 * "]"
+LESS_DEEP = 900 * "[" + 900 * "]"
 SOME = text_of(kernels.ScaleKernel(Matern(1.5, ard_num_dims=2)))
 RAW = {"tensor": "float32", "shape": [1, 1], "values": [0.5]}
 HUGE = {"tensor": "float64", "shape": [10**12], "values": [1.0]}
@@ -233,7 +237,7 @@ ATTACKS = {
     "a distribution of another name": {"scipy": ["rv_frozen", [], {"dict": {}}]},
 }
 TEXTS_OF_STRANGERS = [json.dumps(attack) for attack in ATTACKS.values()]
-TEXTS_OF_STRANGERS += ["", "{}", DEEP, "NaN", b"\x80\x04.", SOME[:97], SOME[:-1]]
+TEXTS_OF_STRANGERS += ["", "{}", DEEP, LESS_DEEP, "NaN", b"\x80\x04.", SOME[:97], SOME[:-1]]
 
 
 @pytest.mark.parametrize("text", TEXTS_OF_STRANGERS)
@@ -422,3 +426,96 @@ def test_arguments_may_be_new_and_defaults_and_names_may_change(monkeypatch):
     monkeypatch.setitem(codec.RENAMED, "OldPrior.width", "spread")
     assert decode(old) == Prior(spread=2.0)
     assert not list(differences(renamed(old), kept))
+
+
+# --- classes and functions of the user ------------------------------------------------------------
+
+
+def user_kernel():
+    class RBFKernel(kernels.RBFKernel):
+        """A kernel that is called as one of GPyTorch."""
+
+    RBFKernel.__qualname__ = "RBFKernel"
+    return RBFKernel()
+
+
+class Clip:
+    def __init__(self, lower=0.0, upper=1.0):
+        self.lower, self.upper = lower, upper
+
+
+class Loose:
+    def __init__(self, **given):
+        self.given = given
+
+
+class Filled:
+    def __call__(self, X):
+        return X
+
+
+def with_number(a):
+    held = Filled()
+    held.a = a
+    return held
+
+
+def closure(a):
+    return lambda X: a * X
+
+
+def custom(p):
+    return scipy.stats.rv_discrete(name="custom", values=([0, 1], [p, 1 - p]))()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (user_kernel(), RBF()),
+        (Clip(0.4, 0.6), Clip(0.1, 0.6)),
+        (Lab().fmean, Lab.fmean),
+        (functools.partial(max, 1), functools.partial(max, True)),
+        (closure(1.0), closure(2.0)),
+        (bx.Choice((True, False)), bx.Choice((1, 0))),
+        (torch.tensor([True]), torch.tensor([1])),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_what_is_called_alike_and_is_another_thing_differs(one, other):
+    assert found(one, other) and found(other, one)
+    assert not found(one, one)
+
+
+@pytest.mark.parametrize("value", [Loose(a=1), with_number(1.0), custom(0.5)])
+def test_what_an_object_does_not_show_is_unknown(value):
+    assert "unknown" in encode(value)
+    with pytest.raises(ValueError, match=f"k is a {type(value).__name__}: "):
+        back(value)
+
+
+def test_an_object_comes_back_with_arguments_that_domains_leave_out():
+    allow_argument(Clip)
+    assert vars(back(Clip(0.4, 0.6))) == {"lower": 0.4, "upper": 0.6}
+
+
+@pytest.mark.parametrize("kind", ["f4", ">f8", "u2", "u4", "i8"])
+def test_an_array_comes_back_as_an_array(kind):
+    again = back(np.array([[1, 2], [3, 4]], dtype=kind))
+    assert isinstance(again, np.ndarray) and again.tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("name", ["bytes", "unknown", "class", "not finite", "dict", "tensor"])
+def test_parameters_may_be_called_like_keys(name):
+    space = bx.Space({name: bx.Real(0, 1), "other": bx.Real(0, 1)})
+    assert repr(back(space)) == repr(space) and repr(back(bx.Space({name: bx.Real(0, 1)})))
+    assert not list(_unknown(encode(space), "k"))
+
+
+def test_numbers_of_kernels_may_have_other_last_digits_and_are_shown_as_they_were_set():
+    one, near, far = RBF(), RBF(), RBF()
+    for kernel, lengthscale in ((one, math.log(2)), (near, math.log(2)), (far, 0.7)):
+        kernel.lengthscale = lengthscale
+    near.raw_lengthscale.data += 1e-8
+    assert not found(one.double(), near.double())
+    (message,) = found(one, far.double())
+    assert message.startswith("k.lengthscale is") and "0.69" in message and "0.69" in message

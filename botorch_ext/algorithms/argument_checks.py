@@ -8,7 +8,10 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
+import numpy as np
 from gpytorch.kernels import Kernel
+from gpytorch.means import Mean
+from torch import Tensor
 
 from botorch_ext.algorithms.signatures import complete
 from botorch_ext.checks import one_number
@@ -108,8 +111,13 @@ def algorithm(function: Callable[_Parameters, _Strategy]) -> Callable[_Parameter
 
 
 def _as_now(given: Any) -> Any:
-    """The argument as it is now: a kernel, which users may change later, is copied in float64."""
-    return deepcopy(given).double() if isinstance(given, Kernel) else given
+    """The argument as it is now, as users may change kernels, means, numbers and lists later; a
+    kernel is copied in float64."""
+    if isinstance(given, Kernel):
+        return deepcopy(given).double()
+    if isinstance(given, list | tuple) and type(given) in (list, tuple):
+        return type(given)(map(_as_now, given))
+    return deepcopy(given) if isinstance(given, Mean | np.ndarray | Tensor) else given
 
 
 def _hint(given: str, name: str, parameters: Sequence[str]) -> str:

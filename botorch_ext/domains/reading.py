@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from botorch_ext.checks import short
@@ -60,7 +61,7 @@ def as_box(value: Box | BoundsLike, name: str = "box") -> Box:
 def domain_read(
     names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Read the argument named ``domain`` of a call, if there is one.
+    """Read the arguments named ``domain`` and ``context_domain`` of a call, if there are any.
 
     Args:
         names: The names of the parameters.
@@ -68,12 +69,15 @@ def domain_read(
         kwargs: The arguments by name.
 
     Returns:
-        The arguments by position and by name, with ``domain`` as `as_domain` reads it.
+        The arguments by position and by name, with domains as `as_domain` reads them. Contexts may
+        also be given as their dimension or as a `ContextSpace`.
 
     Raises:
         ValueError: If it is not a domain.
     """
     given, named = list(args), dict(kwargs)
+    if isinstance(named.get("context_domain"), list | tuple | Tensor | np.ndarray):
+        named["context_domain"] = as_domain(named["context_domain"], "context_domain")
     if "domain" in named:
         named["domain"] = as_domain(named["domain"])
     elif "domain" in names[: len(given)]:

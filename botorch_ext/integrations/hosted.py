@@ -345,7 +345,9 @@ def _in_short(plain: Any) -> Any:
         return [_in_short(part) for part in plain]
     if not isinstance(plain, dict):
         return plain
-    if "bytes" in plain:
+    if isinstance(plain.get("dict"), dict):
+        return {"dict": {key: _in_short(part) for key, part in plain["dict"].items()}}
+    if isinstance(plain.get("bytes"), str):
         digest = hashlib.sha256(plain["bytes"].encode()).hexdigest()
         return {key: part for key, part in plain.items() if key != "bytes"} | {"sha256": digest}
     return {key: _in_short(part) for key, part in plain.items()}

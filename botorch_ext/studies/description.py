@@ -12,6 +12,7 @@ from botorch_ext.checks import named, short
 from botorch_ext.codec import decode, differences, encode, renamed
 from botorch_ext.exceptions import (
     AnotherStrategyError,
+    BrokenStudyError,
     StudyError,
     UndescribedWarning,
     VersionWarning,
@@ -50,10 +51,12 @@ def describe(strategy: Strategy) -> dict[str, Any]:
 def _unknown(plain: Any, place: str) -> Iterator[tuple[str, str]]:
     """The places of objects that do not show their arguments, and their classes."""
     if isinstance(plain, dict):
-        if "unknown" in plain:
+        if isinstance(plain.get("unknown"), str):
             yield place, plain["unknown"]
-        for name, part in plain.items():
-            yield from _unknown(part, place if name == "arguments" else f"{place}.{name}")
+            return
+        of = next((key for key in ("arguments", "dict") if isinstance(plain.get(key), dict)), None)
+        for name, part in (plain if of is None else plain[of]).items():
+            yield from _unknown(part, f"{place}.{name}")
     elif isinstance(plain, list):
         for i, part in enumerate(plain):
             yield from _unknown(part, f"{place}[{i}]")
@@ -107,7 +110,10 @@ def require_same(kept: dict[str, Any], given: dict[str, Any], whose: str) -> Non
         VersionWarning: The version of a library differs.
     """
     given = from_json(to_json(given))
-    different = list(differences(renamed(kept.get("strategy")), given["strategy"]))
+    try:
+        different = list(differences(renamed(kept.get("strategy")), given["strategy"]))
+    except Exception as error:  # of plain values that nobody wrote
+        raise BrokenStudyError(f"the description of {whose} cannot be read: {error!r}") from error
     if different:
         raise AnotherStrategyError(f"{whose} was begun with other arguments: {named(different)}")
     before, now = kept.get("versions"), given["versions"]

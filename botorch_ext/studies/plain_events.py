@@ -156,7 +156,8 @@ def _marked(plain: Any) -> Any:
 
 
 def _unmarked(record: dict[str, Any]) -> Any:
-    return float(record[_NOT_FINITE]) if list(record) == [_NOT_FINITE] else record
+    is_marked = list(record) == [_NOT_FINITE] and isinstance(record[_NOT_FINITE], str)
+    return float(record[_NOT_FINITE]) if is_marked else record
 
 
 def _refused(constant: str) -> Any:

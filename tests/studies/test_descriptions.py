@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import torch
 from gpytorch.kernels import RBFKernel
+from gpytorch.means import ConstantMean
 
 import botorch_ext as bx
 from botorch_ext import algorithms, codec
@@ -18,6 +19,7 @@ from botorch_ext.algorithms.argument_checks import algorithm
 from botorch_ext.command_line import main
 from botorch_ext.exceptions import (
     AnotherStrategyError,
+    BrokenStudyError,
     StudyError,
     UndescribedWarning,
     VersionWarning,
@@ -113,7 +115,7 @@ def test_what_a_callable_carries_is_compared_if_it_shows_it():
     opens(described, gp_bucb(mean=functools.partial(times, a=1.0)))
     refuses(described, gp_bucb(mean=functools.partial(times, a=2.0)), "^it .*: mean")
     refuses(described, gp_bucb(mean=times), "^it .*: mean")
-    with pytest.warns(UndescribedWarning, match=r"strategy\.mean \(a Hidden\)"):
+    with pytest.warns(UndescribedWarning, match=r"strategy\.mean \(a Hidden"):
         describe(gp_bucb(mean=Hidden(1.0)))
 
 
@@ -329,3 +331,37 @@ def test_a_study_opens_where_computed_numbers_have_other_last_digits(name):
     other = with_other_digits(description["strategy"])
     assert to_json(other) != to_json(description["strategy"])
     opens(description | {"strategy": other}, strategy)
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        {"tensor": "float99", "shape": [1], "values": [1.0]},
+        {"tensor": "float64", "values": [1.0]},
+        {"tensor": "float64", "shape": [1], "bytes": "?"},
+        {"tensor": "float64", "shape": [1], "values": ["x"]},
+        functools.reduce(lambda inner, _: [inner], range(980), 1),
+    ],
+    ids=range(5),
+)
+def test_a_description_that_nobody_wrote_is_a_broken_study(domain):
+    described = kept(RandomSearch(BOX))
+    described["strategy"]["arguments"]["domain"] = domain
+    with pytest.raises(BrokenStudyError, match="the description of it cannot be read"):
+        require_same(described, describe(RandomSearch(BOX)), "it")
+
+
+def test_what_is_changed_after_the_strategy_was_made_is_no_part_of_it():
+    mean, X = ConstantMean().double(), BOX.sample(3, seed=1).numpy()
+    strategy = gp_bucb(mean=mean, initial=(X, [0.1, 0.2, 0.3]))
+    described = kept(strategy)
+    mean.constant = 3.0
+    X[:] = 0.5
+    assert kept(strategy) == described
+
+
+def test_bounds_of_contexts_are_read_like_those_of_a_domain():
+    corners = [[0, 0], [1, 2]]
+    made = algorithms.integrated_ei(BOX, context_domain=corners)
+    again = described_strategy(kept(made), "it")
+    assert repr(again.context_space) == repr(made.context_space)
