@@ -287,9 +287,9 @@ def _encoded_object(value: Any, name: str, depth: int) -> dict[str, Any]:
         return {"scipy": _encoded(frozen, name, depth + 1)}
     called, values = _name_of(kind), {}
     depth += _KERNEL if isinstance(value, Kernel) else 1
-    is_module = isinstance(value, nn.Module) and not hasattr(kind, "to_arguments")
+    has_own = hasattr(kind, "to_arguments")
+    is_module = isinstance(value, nn.Module) and not has_own
     try:
-        has_own = hasattr(kind, "to_arguments")
         given = cast(Any, value).to_arguments() if has_own else _read(value)
         if is_module:
             values = _encoded_values(value, list(given.values()), name)
@@ -543,6 +543,7 @@ def decode(plain: Any, name: str = "value") -> Any:
     try:
         plain = renamed(plain)
         value = _decoded(plain, name, 0)
+        require_bounded(name, value)
         lost = next(differences(plain, encode(value, name), name), None)
     except ValueError:
         raise
@@ -555,24 +556,37 @@ def decode(plain: Any, name: str = "value") -> Any:
 
 def renamed(plain: Any) -> Any:
     """Plain values in the present names."""
-    if isinstance(plain, list):
-        return [renamed(part) for part in plain]
-    if not isinstance(plain, dict):
-        return plain
-    if isinstance(plain.get("dict"), dict):
-        return {"dict": {key: renamed(part) for key, part in plain["dict"].items()}}
-    plain = {
-        key: {name: renamed(each) for name, each in part.items()}
-        if key == "arguments" and isinstance(part, dict)
-        else renamed(part)
-        for key, part in plain.items()
-    }
+    return mapped(plain, _with_present_names) if RENAMED else plain
+
+
+def _with_present_names(plain: dict[str, Any]) -> dict[str, Any]:
     for tag in _CALLS:
         of, arguments = plain.get(tag), plain.get("arguments")
-        if RENAMED and isinstance(of, str) and isinstance(arguments, dict):
+        if isinstance(of, str) and isinstance(arguments, dict):
             plain[tag] = RENAMED.get(of, of)
             plain["arguments"] = {RENAMED.get(f"{of}.{k}", k): v for k, v in arguments.items()}
     return plain
+
+
+def mapped(plain: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    """Plain values whose dicts with keys of this module are changed, the inner ones first. Dicts
+    from the names of users are none of them, whatever these names are.
+
+    Args:
+        plain: The plain values, which stay as they are.
+        change: A function that gets a copy of each dict.
+    """
+    if isinstance(plain, list):
+        return [mapped(part, change) for part in plain]
+    if not isinstance(plain, dict):
+        return plain
+    parts = {}
+    for key, part in plain.items():
+        if key in _BY_NAME and isinstance(part, dict):
+            parts[key] = {name: mapped(each, change) for name, each in part.items()}
+        else:
+            parts[key] = mapped(part, change)
+    return change(parts)
 
 
 def _decoded(plain: Any, name: str, depth: int) -> Any:
@@ -751,6 +765,8 @@ def require_bounded(name: str, value: Any) -> None:
 
 # The keys of dicts that are calls, and the function that reads each kind of dict.
 _CALLS = ("class", "algorithm")
+# The keys of dicts from names of users.
+_BY_NAME = ("arguments", "dict", "values", "constraints")
 _READERS: dict[str, Callable[[dict[str, Any], str, int], Any]] = {
     "class": _decoded_object,
     "algorithm": _decoded_strategy,

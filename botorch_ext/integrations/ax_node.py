@@ -427,8 +427,6 @@ def _from_text(text: str) -> dict[str, Any]:
         if not isinstance(plain, dict):
             raise ValueError("they have no names")
         arguments = {name: decode(part, name) for name, part in plain.items()}
-        for name, value in arguments.items():
-            require_bounded(name, value)
         algorithm = arguments.get("algorithm")
         if not isinstance(algorithm, str) and not is_allowed_algorithm(algorithm):
             raise ValueError(f"algorithm must be a function or its name, got {short(algorithm)}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from botorch_ext.codec import differences, encode, renamed
+from botorch_ext.codec import differences, encode, mapped, renamed
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.domains.space import Space
 from botorch_ext.exceptions import (
@@ -76,7 +76,7 @@ class HostedStrategy:
         self._sign = self._fresh.history.sign
         # Different parameters can have the same box, so the parameters are described as well.
         of = [describe(strategy)["strategy"], encode(space.parameters), minimize, objective]
-        self._described = from_json(to_json(_in_short(of)))
+        self._described = from_json(to_json(mapped(of, _in_short)))
         self._of = digest_of(self._described)
         # Whether records with a digest are of this strategy; other machines have other digests.
         self._is_own = {self._of: True}
@@ -339,15 +339,9 @@ def digest_of(value: Any) -> str:
     return hashlib.sha256(to_json(encode(value)).encode()).hexdigest()[:8]
 
 
-def _in_short(plain: Any) -> Any:
-    """Plain values with the digests of large tensors, because hosts take only short texts."""
-    if isinstance(plain, list):
-        return [_in_short(part) for part in plain]
-    if not isinstance(plain, dict):
+def _in_short(plain: dict[str, Any]) -> dict[str, Any]:
+    """A large tensor by its digest, because hosts take only short texts."""
+    if not isinstance(plain.get("bytes"), str):
         return plain
-    if isinstance(plain.get("dict"), dict):
-        return {"dict": {key: _in_short(part) for key, part in plain["dict"].items()}}
-    if isinstance(plain.get("bytes"), str):
-        digest = hashlib.sha256(plain["bytes"].encode()).hexdigest()
-        return {key: part for key, part in plain.items() if key != "bytes"} | {"sha256": digest}
-    return {key: _in_short(part) for key, part in plain.items()}
+    digest = hashlib.sha256(plain["bytes"].encode()).hexdigest()
+    return {key: part for key, part in plain.items() if key != "bytes"} | {"sha256": digest}
