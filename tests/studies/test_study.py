@@ -29,8 +29,6 @@ from botorch_ext.exceptions import (
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies import description
-from botorch_ext.studies.databases import Database
-from botorch_ext.studies.journal import Journal
 from tests.studies.kept import BOX, POINTS, at_random, gp_bucb, kernel, on_a_set
 
 
@@ -136,10 +134,9 @@ def test_all_that_is_said_of_costs_is_the_mirror_of_what_is_said_of_gains(tmp_pa
 
 def test_bases_of_a_master_that_minimises(path):
     bases = [on_a_set(), RandomSearch(POINTS)]
-    master = bx.RegretBalancing(bases, [float, float], reward_range=(-6.0, 0.0))
-    # As versions before began it.
-    Journal.begin(Database(path), "study", True, description.describe(master))
+    master = bx.RegretBalancing(bases, [float, float], reward_range=(0.0, 6.0), minimize=True)
     study = bx.Study(path, master)
+    assert study.minimize
     study.ask(2)
     study.tell(0, 5.0)
     with pytest.raises(ValueError, match=r"from 0.0 to 6.0, got 7.0 for trial 1"):
@@ -152,7 +149,7 @@ def test_bases_of_a_master_that_minimises(path):
     ("values", "named"),
     [
         ({"initial": (torch.zeros(1, 2).double(), torch.ones(1).double())}, "initial"),
-        ({"mean": 3.0}, "mean of model"),
+        ({"mean": 3.0}, "model"),
         ({"pending": "censor", "minimum": -2.0}, "minimum"),
         (None, "reward_range"),
     ],
