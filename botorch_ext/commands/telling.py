@@ -43,7 +43,7 @@ def new(given: argparse.Namespace) -> str:
         given.place,
         strategy,
         name=name,
-        minimize=given.minimize,
+        minimize=True if given.minimize else None,  # else as the file of the space says
         objective=given.objective,
         unit=given.unit,
     )

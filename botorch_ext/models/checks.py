@@ -68,7 +68,7 @@ def negative_mean(mean: PriorMean | None) -> PriorMean | None:
     if not isinstance(mean, ConstantMean):
         return NegativeMean(mean)
     constant = cast(ConstantMean, deepcopy(mean))
-    constant.constant = -mean.constant
+    constant.constant = -constant.constant
     return constant
 
 

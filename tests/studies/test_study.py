@@ -166,6 +166,30 @@ def test_costs_do_not_meet_values_that_are_maximised(path, values, named):
     assert not path.exists()
 
 
+def test_a_strategy_that_minimises_makes_a_study_that_does(path):
+    X, Y = BOX.sample(3, seed=1), torch.tensor([4.0, 3.0, 6.0], dtype=torch.float64)
+    numbers = {"noise_variance": 0.1, "width": 2.0, "mean": 5.0, "initial": (X, Y)}
+    made = bx.algorithms.gp_ucb(BOX, RBFKernel(), minimize=True, **numbers)
+    study = bx.Study(path, made)
+    study.tell(study.ask(), 3.5)
+    made.tell(made.ask(), 3.5)
+    again = bx.Study(path)  # made again from its description
+    assert study.minimize and again.minimize and again.strategy.minimize
+    assert again.report()["best_observation"] == 3.0 and study.best()[1] == made.best()[1]
+    assert again.events[0].trial.info == made.events[0].trial.info
+    assert torch.equal(again.ask().x, made.ask().x)
+    with pytest.raises(AnotherStrategyError, match="minimize is True in the study, got False"):
+        bx.Study(path, bx.algorithms.gp_ucb(BOX, RBFKernel(), minimize=False, **numbers))
+    with pytest.raises(ValueError, match="where the strategy is made, with its model and initial"):
+        bx.Study(path, bx.algorithms.gp_ucb(BOX, RBFKernel(), **numbers))
+    with pytest.raises(ValueError, match="minimize must be True"):
+        bx.Study(
+            path.with_name("other.db"),
+            bx.algorithms.gp_ucb(BOX, RBFKernel(), minimize=True, **numbers),
+            minimize=False,
+        )
+
+
 def test_predictions_of_a_study_are_in_the_sign_of_its_values(tmp_path):
     """One study maximises f, the other one minimises -f."""
     up, down = (
