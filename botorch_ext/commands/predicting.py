@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
 import warnings
+from collections.abc import Mapping
 
 from botorch_ext.aligned import free_names
 from botorch_ext.checks import named
@@ -19,7 +21,8 @@ from botorch_ext.studies.trial_frames import settings_of
 
 def predict(given: argparse.Namespace) -> str:
     """Predictions at the points of a sheet, as CSV: its parameters and contexts, then the mean and
-    the standard deviation of f, and quantiles of f and of an observation."""
+    the standard deviation of f, and quantiles of f and of an observation, all to the third digit of
+    the standard deviation."""
     study, sheet = _looked_at(given), read_sheet(given)
     heads, strategy = study.heads, study.strategy
     points = points_of(sheet, heads)
@@ -36,10 +39,11 @@ def predict(given: argparse.Namespace) -> str:
     given.written = f"predictions at {counted(len(trials), 'point')}"
     names = (*heads.params, *heads.contexts)
     rows = [settings_of(trial, strategy) for trial in trials]
-    numbers = zip(*(values.tolist() for values in found.values()), strict=True)
+    columns = zip(*(values.tolist() for values in found.values()), strict=True)
+    numbers = [_readable(dict(zip(found, each, strict=True))) for each in columns]
     return written(
         [*map(heads.head, names), *free_names(found, names)],
-        [[*map(row.get, names), *each] for row, each in zip(rows, numbers, strict=True)],
+        [[*map(row.get, names), *each.values()] for row, each in zip(rows, numbers, strict=True)],
         given.decimal_comma,
     )
 
@@ -53,8 +57,8 @@ def recommended(given: argparse.Namespace) -> str:
         for name, value in found.params.items()
     ]
     objective = heads.head(heads.objective)
-    numbers = found.prediction.numbers.items()
-    lines += [f"{objective}, predicted {name}: {number(float(each))}" for name, each in numbers]
+    numbers = _readable({name: float(each) for name, each in found.prediction.numbers.items()})
+    lines += [f"{objective}, predicted {name}: {number(each)}" for name, each in numbers.items()]
     lines.append(f"was evaluated: {'yes' if found.is_evaluated else 'no'}")
     lines.append(f"as good as every evaluated point with probability: {number(found.probability)}")
     shortfall = number(found.shortfall)
@@ -75,6 +79,15 @@ def stop(given: argparse.Namespace) -> str:
         "If the gain is much less than the noise, one more measurement cannot show it.",
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _readable(prediction: Mapping[str, float]) -> dict[str, float]:
+    """The numbers of a prediction to the third digit of its standard deviation."""
+    std = prediction["std"]
+    if not std > 0:
+        return dict(prediction)
+    places = 2 - math.floor(math.log10(std))
+    return {name: round(each, places) + 0.0 for name, each in prediction.items()}
 
 
 def _looked_at(given: argparse.Namespace) -> Study:

@@ -13,7 +13,7 @@ from torch import Tensor
 from botorch_ext.checks import one_number, short
 from botorch_ext.domains.box import Box, require_known
 from botorch_ext.domains.choices import Choice, Fixed, Ordered
-from botorch_ext.domains.parameters import Parameter
+from botorch_ext.domains.parameters import Parameter, Real
 from botorch_ext.domains.points import Params
 from botorch_ext.domains.written_constraints import LinearConstraint, is_matrix, read, written
 from botorch_ext.exceptions import OutsideDomainError
@@ -75,6 +75,7 @@ class Space(Box):
     _given_constraints: Any
     _texts: list[str]
     _located: dict[int, Tensor]
+    _rounded: dict[int, Real]
 
     def __init__(
         self,
@@ -129,6 +130,8 @@ class Space(Box):
             "_located",
             {j: each.to(self.device) for j, each in located.items() if each is not None},
         )
+        rounded = {j: each for j, each in enumerate(free) if isinstance(each, Real)}
+        self._set("_rounded", {j: each for j, each in rounded.items() if each.asked_digits})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -213,6 +216,35 @@ class Space(Box):
                 numbers[each] = parameter.ends[0]
         x = self.bounds.new_tensor([numbers[each] for each in self._names])
         return self.require_contains(x, name)[0]
+
+    @property
+    def is_plain(self) -> bool:
+        return super().is_plain and not self._rounded
+
+    def settable(self, X: Tensor) -> Tensor:
+        """Round points to the digits that are asked, one column after the other.
+
+        A rounded number outside of the space is replaced by the rounded number on the other side.
+        If that lies outside too, the number stays as it is.
+
+        Args:
+            X: Points of the space, ``... x d``.
+
+        Returns:
+            Points of the space, ``... x d``.
+        """
+        if not self._rounded:
+            return X
+        rows = X.reshape(-1, self.dim)
+        active = self.active(rows)
+        for j, parameter in self._rounded.items():
+            pairs = rows.new_tensor([parameter.settable(x) for x in rows[:, j].tolist()])
+            other, nearer = rows.clone(), rows.clone()
+            nearer[:, j], other[:, j] = pairs.view(-1, 2).unbind(-1)
+            for moved in (other, nearer):
+                fits = active[:, j] & self._hold(moved)
+                rows = torch.where(fits[:, None], moved, rows)
+        return rows.view_as(X)
 
     def params_of(self, x: Tensor) -> dict[str, Any]:
         """The values by name of a tensor that is known to be a point of the space.

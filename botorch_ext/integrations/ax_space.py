@@ -19,7 +19,7 @@ from ax.core.types import TParameterization
 from ax.exceptions.core import UnsupportedError, UserInputError
 
 from botorch_ext.domains.choices import Choice, Fixed, Ordered
-from botorch_ext.domains.parameters import Integer, Parameter, Real
+from botorch_ext.domains.parameters import ALL_DIGITS, Integer, Parameter, Real
 from botorch_ext.domains.space import Space
 from botorch_ext.domains.written_constraints import LinearConstraint
 
@@ -192,8 +192,10 @@ def _parameter(given: AxParameter, is_constrained: bool) -> Parameter:
         raise UnsupportedError(f"parameter {given.name!r} must not be of the kind {kind}")
     if given.parameter_type is ParameterType.INT:
         return Integer(int(given.lower), int(given.upper), log=given.log_scale)
-    step = None if given.digits is None or given.log_scale else 10.0**-given.digits
-    return Real(float(given.lower), float(given.upper), log=given.log_scale, step=step)
+    low, high = float(given.lower), float(given.upper)
+    if given.digits is None or given.log_scale:  # Ax rounds the values of log scales
+        return Real(low, high, log=given.log_scale, significant=ALL_DIGITS)
+    return Real(low, high, step=10.0**-given.digits)
 
 
 def _choice(given: ChoiceParameter, is_constrained: bool) -> Parameter:

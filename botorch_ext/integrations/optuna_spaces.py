@@ -13,7 +13,7 @@ from optuna.distributions import (
 )
 
 from botorch_ext.domains.choices import Choice
-from botorch_ext.domains.parameters import Integer, Parameter, Real
+from botorch_ext.domains.parameters import ALL_DIGITS, Integer, Parameter, Real
 from botorch_ext.domains.space import Condition, Space
 from botorch_ext.integrations.recipes import UnsearchableSpace
 
@@ -84,7 +84,9 @@ def parameter(name: str, distribution: BaseDistribution) -> Parameter:
     try:
         match distribution:
             case FloatDistribution(low=low, high=high, log=log, step=step):
-                return Real(low, high, log=log, step=step)
+                if step is not None:
+                    return Real(low, high, step=step)
+                return Real(low, high, log=log, significant=ALL_DIGITS)
             case IntDistribution(low=low, high=high, log=log, step=step):
                 return Integer(low, high, log=log, step=step)
             case CategoricalDistribution(choices=choices):
