@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number, short
+from botorch_ext.domains import host
 from botorch_ext.domains.box import Box, require_known
-from botorch_ext.domains.choices import Choice, Fixed, Ordered
-from botorch_ext.domains.parameters import Parameter, Real
 from botorch_ext.domains.points import Params
 from botorch_ext.domains.written_constraints import LinearConstraint, is_matrix, read, written
 from botorch_ext.exceptions import OutsideDomainError
+from botorch_ext.parameters import Choice, Fixed, Ordered, Parameter, Real
 
 #: The name of a parent parameter, and the values of it for which a parameter counts.
 Condition = tuple[str, Sequence[Any]]
@@ -125,10 +125,10 @@ class Space(Box):
                 if name in columns
             },
         )
-        located = {j: each.located for j, each in enumerate(free) if isinstance(each, Choice)}
+        described = {j: each for j, each in enumerate(free) if isinstance(each, Choice)}
         self._set(
             "_located",
-            {j: each.to(self.device) for j, each in located.items() if each is not None},
+            {j: _located(e).to(self.device) for j, e in described.items() if e.descriptors},
         )
         rounded = {j: each for j, each in enumerate(free) if isinstance(each, Real)}
         self._set("_rounded", {j: each for j, each in rounded.items() if each.asked_digits})
@@ -384,6 +384,14 @@ class Space(Box):
                 f"{name} must be a range of numbers to be in a constraint, got {parameter!r}"
             )
         return line
+
+
+def _located(choice: Choice) -> Tensor:
+    """The positions of the values of a choice in descriptor space, ``k x p``, scaled so that the
+    farthest two are 1 apart."""
+    D = host.tensor(choice.telling, dtype=torch.float64)
+    D = (D - D.mean(dim=0)) / D.std(dim=0, correction=0)
+    return D / torch.cdist(D, D).max()
 
 
 def _checked(

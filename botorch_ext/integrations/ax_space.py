@@ -18,10 +18,9 @@ from ax.core.search_space import SearchSpace
 from ax.core.types import TParameterization
 from ax.exceptions.core import UnsupportedError, UserInputError
 
-from botorch_ext.domains.choices import Choice, Fixed, Ordered
-from botorch_ext.domains.parameters import ALL_DIGITS, Integer, Parameter, Real
 from botorch_ext.domains.space import Space
 from botorch_ext.domains.written_constraints import LinearConstraint
+from botorch_ext.parameters import ALL_DIGITS, Choice, Fixed, Integer, Ordered, Parameter, Real
 
 # Numbers count as even steps if they miss them by at most so many steps.
 _TOLERANCE = 1e-9

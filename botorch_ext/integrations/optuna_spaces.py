@@ -12,10 +12,9 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from botorch_ext.domains.choices import Choice
-from botorch_ext.domains.parameters import ALL_DIGITS, Integer, Parameter, Real
 from botorch_ext.domains.space import Condition, Space
 from botorch_ext.integrations.recipes import UnsearchableSpace
+from botorch_ext.parameters import ALL_DIGITS, Choice, Integer, Parameter, Real
 
 
 def free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from botorch_ext.checks import short
-from botorch_ext.domains.choices import Choice, Fixed
-from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError
+from botorch_ext.parameters import Choice, Fixed, Parameter
 from botorch_ext.studies.sheets import Sheet, harmless
 
 _NUMBER = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")

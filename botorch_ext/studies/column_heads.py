@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from botorch_ext.checks import did_you_mean, named
 from botorch_ext.domains import Box, Space
-from botorch_ext.domains.choices import Fixed
-from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError, TableWarning
+from botorch_ext.parameters import Fixed, Parameter
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.noted_warnings import level_of_the_caller
 from botorch_ext.studies.sheets import IN_MEMORY, Origin, harmless

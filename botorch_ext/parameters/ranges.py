@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from botorch_ext.checks import one_number, whole_number
-from botorch_ext.domains.steps import LARGEST, TOLERANCE, Steps
+from botorch_ext.parameters.steps import LARGEST, TOLERANCE, Steps
 
 # Digits after the point that a float64 near 1 has.
 _MOST_DIGITS = 15
