@@ -16,7 +16,7 @@ from botorch_ext.domains.box import Box, require_known
 from botorch_ext.domains.points import Params
 from botorch_ext.domains.written_constraints import LinearConstraint, is_matrix, read, written
 from botorch_ext.exceptions import OutsideDomainError
-from botorch_ext.parameters import Choice, Fixed, Ordered, Parameter, Real
+from botorch_ext.parameters import Choice, Ordered, Parameter, Real
 
 #: The name of a parent parameter, and the values of it for which a parameter counts.
 Condition = tuple[str, Sequence[Any]]
@@ -307,7 +307,7 @@ class Space(Box):
                     )
             parent = self.parameters[pair[0]]
             has_steps = parent.is_whole or parent.spacing is not None
-            if not (has_steps or isinstance(parent, Choice | Fixed)):
+            if not (has_steps or isinstance(parent, Choice)):
                 raise ValueError(
                     f"condition of {name}: {pair[0]} must be a choice or have whole numbers or "
                     f"steps, got {parent!r}"

@@ -151,9 +151,8 @@ class Ordered(Choice):
             raise ValueError(f"values must be in ascending order, got {list(self.values)}")
 
 
-@dataclass(frozen=True)
-class Fixed:
-    """A parameter with a single value, which has no column in the points.
+class Fixed(Choice):
+    """A choice of a single value, which has no column in the points.
 
     Example:
         >>> from botorch_ext.parameters import Fixed
@@ -164,43 +163,21 @@ class Fixed:
         value: The value, of any kind.
     """
 
-    value: Any
+    def __init__(self, value: Any) -> None:
+        super().__init__([value])
 
-    is_whole, spacing, log, line, unit = False, None, False, None, None
-    ends = (0.0, 0.0)
+    @property
+    def value(self) -> Any:
+        """The single value."""
+        return self.values[0]
 
     @property
     def rule(self) -> str:
         """What a value must be, in words that follow the name of the parameter."""
         return f"must be {self.value!r}"
 
-    def encoded(self, value: Any) -> float:
-        """The number of the value.
-
-        Args:
-            value: The single value.
-
-        Returns:
-            0.
-
-        Raises:
-            ValueError: If it is another value; the message is meant to follow the name of the
-                parameter.
-        """
-        if _place((self.value,), value) is None:
-            raise ValueError(f"{self.rule}, got {value!r}")
-        return 0.0
-
-    def decoded(self, number: float) -> Any:
-        """The value.
-
-        Args:
-            number: Any number.
-
-        Returns:
-            The single value.
-        """
-        return self.value
+    def __repr__(self) -> str:
+        return f"Fixed(value={self.value!r})"
 
 
 def _checked_values(values: Sequence[Any]) -> tuple[Any, ...]:
