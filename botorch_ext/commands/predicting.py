@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import math
 import warnings
-from collections.abc import Mapping
 
 from botorch_ext.aligned import free_names
 from botorch_ext.checks import named
@@ -29,7 +27,7 @@ def predict(given: argparse.Namespace) -> str:
     trials = trials_of_points(points, strategy)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideDomainWarning)  # its rows are not those of the sheet
-        found = study.predict(trials).numbers
+        found = study.predict(trials).readable
     if outside := [p.where for p, trial in zip(points, trials, strict=True) if trial.info]:
         message = (
             f"{len(outside)} of {len(points)} points lie outside the domain, where the model "
@@ -39,11 +37,10 @@ def predict(given: argparse.Namespace) -> str:
     given.written = f"predictions at {counted(len(trials), 'point')}"
     names = (*heads.params, *heads.contexts)
     rows = [settings_of(trial, strategy) for trial in trials]
-    columns = zip(*(values.tolist() for values in found.values()), strict=True)
-    numbers = [_readable(dict(zip(found, each, strict=True))) for each in columns]
+    numbers = zip(*found.values(), strict=True)
     return written(
         [*map(heads.head, names), *free_names(found, names)],
-        [[*map(row.get, names), *each.values()] for row, each in zip(rows, numbers, strict=True)],
+        [[*map(row.get, names), *each] for row, each in zip(rows, numbers, strict=True)],
         given.decimal_comma,
     )
 
@@ -57,8 +54,8 @@ def recommended(given: argparse.Namespace) -> str:
         for name, value in found.params.items()
     ]
     objective = heads.head(heads.objective)
-    numbers = _readable({name: float(each) for name, each in found.prediction.numbers.items()})
-    lines += [f"{objective}, predicted {name}: {number(each)}" for name, each in numbers.items()]
+    numbers = found.prediction.readable.items()
+    lines += [f"{objective}, predicted {name}: {number(each)}" for name, (each,) in numbers]
     lines.append(f"was evaluated: {'yes' if found.is_evaluated else 'no'}")
     lines.append(f"as good as every evaluated point with probability: {number(found.probability)}")
     shortfall = number(found.shortfall)
@@ -79,15 +76,6 @@ def stop(given: argparse.Namespace) -> str:
         "If the gain is much less than the noise, one more measurement cannot show it.",
     ]
     return "".join(f"{line}\n" for line in lines)
-
-
-def _readable(prediction: Mapping[str, float]) -> dict[str, float]:
-    """The numbers of a prediction to the third digit of its standard deviation."""
-    std = prediction["std"]
-    if not std > 0:
-        return dict(prediction)
-    places = 2 - math.floor(math.log10(std))
-    return {name: round(each, places) + 0.0 for name, each in prediction.items()}
 
 
 def _looked_at(given: argparse.Namespace) -> Study:
