@@ -22,9 +22,6 @@ from botorch_ext.domains.space import Space
 from botorch_ext.domains.written_constraints import LinearConstraint
 from botorch_ext.parameters import ALL_DIGITS, Choice, Fixed, Integer, Ordered, Parameter, Real
 
-# Numbers count as even steps if they miss them by at most so many steps.
-_TOLERANCE = 1e-9
-
 
 class AxSpace:
     """A search space of Ax, separated into chosen parameters and contexts.
@@ -203,14 +200,16 @@ def _choice(given: ChoiceParameter, is_constrained: bool) -> Parameter:
         return Choice(values)
     if is_constrained and given.is_numeric:
         low, high = float(values[0]), float(values[-1])
-        step = (high - low) / (len(values) - 1)
-        places = [abs((value - low) / step - i) for i, value in enumerate(values)]
-        if max(places) > _TOLERANCE * len(values):
+        evenly = Real(low, high, step=(high - low) / (len(values) - 1))
+        try:
+            for value in values:
+                evenly.encoded(value)
+        except ValueError as error:
             raise UnsupportedError(
                 f"parameter {given.name!r} must have values at even steps to be in a constraint, "
                 f"got {list(values)}"
-            )
-        return Real(low, high, step=step)
+            ) from error
+        return evenly
     return Ordered(values)
 
 
