@@ -256,7 +256,9 @@ class Space(Box):
             The dict that `params` returns.
         """
         numbers = {name: parameter.ends[0] for name, parameter in self.parameters.items()}
-        numbers |= zip(self._names, x.tolist(), strict=True)
+        # The shortest decimals: 0.0149, which a float32 holds as 0.014899999834597111.
+        decimals = x.tolist() if x.dtype == torch.float64 else map(float, map(str, x.cpu().numpy()))
+        numbers |= zip(self._names, decimals, strict=True)
         return {
             name: parameter.decoded(numbers[name])
             for name, parameter in self.parameters.items()

@@ -95,6 +95,20 @@ def test_in_single_precision_the_numbers_are_those_of_double_precision(seed):
     for x in single.settable(single.sample(3, seed)):
         assert bool(single.contains(x))
         assert torch.equal(single.settable(x), x)
+        params = single.params(x)
+        assert torch.equal(single.point(params), x)
+        # A number of up to seven digits stays, and is read in its own digits.
+        for name, value in params.items():
+            digits = digits_of(single.parameters[name])
+            near = [] if digits is None else around(value, digits)
+            assert all(value == each or abs(value - each) > 1e-7 * abs(value) for each in near)
+
+
+def test_values_in_single_precision_are_the_decimals_that_were_set():
+    parameters = {"a": bx.Real(0, 1, step=0.1), "b": bx.Real(1e-4, 1, log=True)}
+    space = bx.Space(parameters, conditions={"b": ("a", [0.3, 0.7])}, dtype=torch.float32)
+    params = {"a": 0.3, "b": 0.0149}
+    assert space.params(space.point(params)) == params
 
 
 def test_the_default_and_its_limits():
