@@ -43,11 +43,11 @@ class RandomSearch(Strategy):
         generator = torch.Generator().manual_seed(self._seed_of(len(self.history.trials)))
         points = choices.points(self.domain)
         if points is None:
-            if not self.domain.is_plain:  # pyright: ignore - a Box, since it has no points
-                return self.domain.sample(1, self._seed_of(len(self.history.trials)))[0], {}
-            share = host.rand(self.domain.dim, generator=generator, dtype=torch.float64)
-            lower, upper = self.domain.bounds  # pyright: ignore - a Box, since it has no points
-            return torch.lerp(lower, upper, share.to(lower)), {}
+            box: Any = self.domain  # a Box, since it has no points
+            if not box.is_plain:
+                return box.settable(box.sample(1, self._seed_of(len(self.history.trials)))[0]), {}
+            share = host.rand(box.dim, generator=generator, dtype=torch.float64)
+            return torch.lerp(box.lower, box.upper, share.to(box.lower)), {}
         row = int(host.randint(len(points), (), generator=generator))
         return points[row].clone(), choices.places(row)
 

@@ -11,9 +11,8 @@ import torch
 
 from botorch_ext.checks import amount, named
 from botorch_ext.domains import Box, Domain, Space
-from botorch_ext.domains.choices import Choice, Fixed
-from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError
+from botorch_ext.parameters import Choice, Parameter
 from botorch_ext.strategies import Attached, Corrected, Strategy, Told, Trial
 from botorch_ext.studies.cell_values import decimal_of, last_place, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
@@ -269,7 +268,7 @@ def _is_asked(
     """
     if given is None or asked is None:
         return given is None and asked is None
-    if isinstance(parameter, Choice | Fixed):
+    if isinstance(parameter, Choice):
         try:
             return parameter.encoded(given) == parameter.encoded(asked)
         except ValueError:

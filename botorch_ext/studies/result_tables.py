@@ -13,8 +13,8 @@ import numpy as np
 from botorch_ext.checks import amount, named, one_number, short
 from botorch_ext.domains import Box, Space
 from botorch_ext.domains.contexts import ContextLike
-from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError, TableWarning
+from botorch_ext.parameters import Parameter
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.events import is_outside_domain
 from botorch_ext.strategies.named_points import located

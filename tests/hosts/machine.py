@@ -13,11 +13,11 @@ import pytest
 from hypothesis import strategies as st
 
 import botorch_ext as bx
-from botorch_ext.domains.parameters import Integer, Real
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.integrations.host_trials import HostTrial
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.recipes import Recipe
+from botorch_ext.parameters import Integer, Real
 from botorch_ext.strategies import Abandoned, Asked, Attached, Event, Strategy
 
 SPACE = bx.Space(

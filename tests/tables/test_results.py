@@ -262,4 +262,6 @@ def test_the_command_predicts_the_points_of_a_sheet_in_order(folder, capsys):
         assert (float(row[0]), float(row[1]), int(row[2]), row[3]) == numbers[:4]
         point = dict(zip(SPACE.parameters, numbers, strict=True))
         found = study.predict([point]).to_pandas().iloc[0]
-        assert [float(cell) for cell in row[5:]] == pytest.approx(found[[*names[5:]]].tolist())
+        # To the third digit of the standard deviation.
+        close = pytest.approx(found[[*names[5:]]].tolist(), rel=0, abs=found["std"] / 199)
+        assert [float(cell) for cell in row[5:]] == close

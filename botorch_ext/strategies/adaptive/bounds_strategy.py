@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import short
-from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
 from botorch_ext.domains.ranks import first_highest
 from botorch_ext.exceptions import (
@@ -400,6 +400,8 @@ class BoundsStrategy(Strategy):
             self.judge.weights(self),
         )
         pick = self.search.best(bounds, turn)
+        if choices.points(self.domain) is None:
+            pick.x = cast(Box, self.domain).settable(pick.x)
         at = pick.info["index"] if bounds.on_candidates else None
         place = with_context(pick.x, choices.context) if at is None else at
         info = pick.info | self._record(bounds, pick.model, place, pick.numbers)

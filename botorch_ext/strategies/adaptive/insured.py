@@ -257,6 +257,8 @@ class InsuredStrategy(BoundsStrategy):
         widths = torch.cat([wide[:, max(i, 1) :], own, -own], dim=-1)[playing]
         models = cast(CandidateModels, known.models).select(playing)
         others = proposals(models, widths, box, seed, incumbents, context)
+        # Points that were attached stay as they are: they are told again as they were.
+        x, others = box.settable(x), box.settable(others)
         here = self._told.watched.X
         if not len(here):
             return _different(box, torch.cat([x.unsqueeze(0), others]))

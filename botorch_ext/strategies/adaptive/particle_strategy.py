@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -153,7 +153,8 @@ class ParticleStrategy(Strategy):
     def recommend(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
         """The point of the domain with the best posterior mean, and that mean.
 
-        The mean is the average over the particles. The point need not have been evaluated.
+        The mean is the average over the particles. The point need not have been evaluated, and has
+        the digits that can be set.
 
         Args:
             context: The ``d_z`` numbers of the context, if the strategy takes contexts.
@@ -277,9 +278,12 @@ class ParticleStrategy(Strategy):
         region: Box | None = None,
     ) -> tuple[Tensor, int | None, Tensor]:
         """The best of ``n x d`` points, its row and its value; without ``points`` the best point of
-        the box or of ``region``, None and its value."""
+        the box or of ``region``, with the digits that can be set, None and its value."""
         if points is None:
-            x, value = self._highest_in_box(objective, ensemble, context, seed, region)
+            best, value = self._highest_in_box(objective, ensemble, context, seed, region)
+            x = cast(Box, self.domain).settable(best)
+            if x is not best:
+                (value,) = evaluate(objective(ensemble), x.unsqueeze(0))
             return x, None, value
         rows = None
         if len(points) > _MOST_POINTS:
