@@ -1,6 +1,7 @@
 """Parameters: what can be set, by name, with units. They need neither torch nor a domain."""
 
+from botorch_ext.parameters.base import Parameter
 from botorch_ext.parameters.choices import Choice, Fixed, Ordered
-from botorch_ext.parameters.ranges import ALL_DIGITS, Integer, Parameter, Real
+from botorch_ext.parameters.ranges import ALL_DIGITS, Integer, Real
 
 __all__ = ["ALL_DIGITS", "Choice", "Fixed", "Integer", "Ordered", "Parameter", "Real"]

@@ -9,13 +9,14 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from botorch_ext.checks import did_you_mean, one_number
+from botorch_ext.parameters.base import Parameter
 
 # A descriptor whose range, relative to its largest value, is smaller than this is constant.
 _LEAST_RANGE = 1e-12
 
 
 @dataclass(frozen=True, repr=False)
-class Choice:
+class Choice(Parameter):
     """A parameter with values of any kind that have no order.
 
     The column of a point holds the position of the value: 0 for the first, 1 for the second.
@@ -48,8 +49,6 @@ class Choice:
     values: Sequence[Any]
     descriptors: Sequence[Sequence[float]] | None = None
 
-    is_whole, spacing, log, line, unit = False, None, False, None, None
-
     def __post_init__(self) -> None:
         if isinstance(self.values, Mapping):
             object.__setattr__(self, "descriptors", [*self.values.values()])
@@ -77,41 +76,19 @@ class Choice:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The positions of the first and the last value."""
         return 0.0, len(self.values) - 1.0
 
     @property
     def rule(self) -> str:
-        """What a value must be, in words that follow the name of the parameter."""
         return f"must be one of {list(self.values)}"
 
     def encoded(self, value: Any) -> float:
-        """The number of a value in a point.
-
-        Args:
-            value: One of the values.
-
-        Returns:
-            The position of the value.
-
-        Raises:
-            ValueError: If the parameter does not have the value; the message is meant to follow the
-                name of the parameter.
-        """
         place = _place(self.values, value)
         if place is None:
             raise ValueError(f"{self.rule}, got {value!r}{did_you_mean(value, self.values)}")
         return float(place)
 
     def decoded(self, number: float) -> Any:
-        """The value that a number in a point stands for.
-
-        Args:
-            number: A position.
-
-        Returns:
-            The value.
-        """
         return self.values[round(number)]
 
     def __repr__(self) -> str:
@@ -140,8 +117,6 @@ class Ordered(Choice):
         ValueError: As for `Choice`; or if numbers are not in ascending order.
     """
 
-    is_whole = True
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if not any(isinstance(value, int | float) for value in self.values):
@@ -149,6 +124,10 @@ class Ordered(Choice):
         numbers = [one_number(value, "values") for value in self.values]
         if any(not a < b for a, b in pairwise(numbers)):
             raise ValueError(f"values must be in ascending order, got {list(self.values)}")
+
+    @property
+    def is_whole(self) -> bool:
+        return True
 
 
 class Fixed(Choice):
@@ -173,7 +152,6 @@ class Fixed(Choice):
 
     @property
     def rule(self) -> str:
-        """What a value must be, in words that follow the name of the parameter."""
         return f"must be {self.value!r}"
 
     def __repr__(self) -> str:

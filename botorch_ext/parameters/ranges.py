@@ -1,4 +1,4 @@
-"""Parameters of a space that are numbers, and the protocol of all parameters."""
+"""Parameters of a space that are numbers: `Real` and `Integer`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import math
 from dataclasses import KW_ONLY, dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from botorch_ext.checks import one_number, whole_number
+from botorch_ext.parameters.base import Parameter
 from botorch_ext.parameters.steps import LARGEST, TOLERANCE, Steps
 
 # Digits after the point that a float64 near 1 has.
@@ -19,74 +20,8 @@ _ASKED_DIGITS = 3
 ALL_DIGITS = 17
 
 
-class Parameter(Protocol):
-    """The members that a `Space` needs of a parameter."""
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The least and the largest number of the column; both are equal if there is no column."""
-        ...
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the column takes all whole numbers between the ends."""
-        ...
-
-    @property
-    def spacing(self) -> float | None:
-        """The distance between neighbouring numbers of the column, if they have steps other than
-        all whole numbers; otherwise None."""
-        ...
-
-    @property
-    def log(self) -> bool:
-        """Whether the column has a logarithmic scale."""
-        ...
-
-    @property
-    def line(self) -> tuple[float, float] | None:
-        """(a, b) if the value is a + b times the number of the column; otherwise None."""
-        ...
-
-    @property
-    def unit(self) -> str | None:
-        """The unit of the values, for people; None if they have none."""
-        ...
-
-    @property
-    def rule(self) -> str:
-        """What a value must be, in words that follow the name of the parameter."""
-        ...
-
-    def encoded(self, value: Any) -> float:
-        """The number of a value in a point.
-
-        Args:
-            value: A value of the parameter.
-
-        Returns:
-            The number.
-
-        Raises:
-            ValueError: If the parameter cannot take the value; the message is meant to follow the
-                name of the parameter.
-        """
-        ...
-
-    def decoded(self, number: float) -> Any:
-        """The value that a number in a point stands for.
-
-        Args:
-            number: A number of the column.
-
-        Returns:
-            A plain Python value.
-        """
-        ...
-
-
 @dataclass(frozen=True, repr=False)
-class Real:
+class Real(Parameter):
     """A parameter whose values are the numbers of a range.
 
     Example:
@@ -127,7 +62,7 @@ class Real:
     unit: str | None = None
     significant: int | None = None
 
-    is_whole, line = False, (0.0, 1.0)
+    line = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         _check_range(self)
@@ -161,7 +96,6 @@ class Real:
 
     @property
     def spacing(self) -> float | None:
-        """The distance between neighbouring values; None if all numbers are allowed."""
         return self.step if self.digits is None else float(f"1e-{self.digits}")
 
     @property
@@ -202,7 +136,6 @@ class Real:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the largest value."""
         if self.steps is None:
             return float(self.low), float(self.high)
         least, largest = self.steps.value(0), self.steps.value(self.steps.num)
@@ -210,23 +143,10 @@ class Real:
 
     @property
     def rule(self) -> str:
-        """What a value must be, in words that follow the name of the parameter."""
         steps = "" if self.spacing is None else f" in steps of {self.spacing:g}"
         return f"must be a number from {self.low} to {self.high}{steps}"
 
     def encoded(self, value: Any) -> float:
-        """The number of a value in a point.
-
-        Args:
-            value: A number; with steps it may differ from a step by rounding.
-
-        Returns:
-            The number; with steps the exact step.
-
-        Raises:
-            ValueError: If the value is outside the range or not a step; the message is meant to
-                follow the name of the parameter.
-        """
         number = math.nan if isinstance(value, bool) else _number_or_nan(value)
         if self.steps is None:
             if self.low <= number <= self.high:
@@ -238,14 +158,6 @@ class Real:
         raise ValueError(f"{self.rule}, got {value!r}")
 
     def decoded(self, number: float) -> float:
-        """The value that a number in a point stands for.
-
-        Args:
-            number: A number of the column; it may have been rounded to fewer digits.
-
-        Returns:
-            A value of the range.
-        """
         low, high = self.ends
         if self.steps is not None:
             number = self.steps.value(round(self.steps.place(number))) + 0.0
@@ -256,7 +168,7 @@ class Real:
 
 
 @dataclass(frozen=True, repr=False)
-class Integer:
+class Integer(Parameter):
     """A parameter whose values are the whole numbers of a range.
 
     Example:
@@ -299,12 +211,10 @@ class Integer:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the column takes all whole numbers of the range."""
         return self.step == 1
 
     @property
     def spacing(self) -> float | None:
-        """The distance between neighbouring values; None if it is 1."""
         return None if self.step == 1 else float(self.step)
 
     @property
@@ -314,42 +224,20 @@ class Integer:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the largest value."""
         return float(self.low), float(self.high - (self.high - self.low) % self.step)
 
     @property
     def rule(self) -> str:
-        """What a value must be, in words that follow the name of the parameter."""
         steps = "" if self.step == 1 else f" in steps of {self.step}"
         return f"must be a whole number from {self.low} to {self.high}{steps}"
 
     def encoded(self, value: Any) -> float:
-        """The number of a value in a point.
-
-        Args:
-            value: A whole number of the range.
-
-        Returns:
-            The number.
-
-        Raises:
-            ValueError: If the value is outside the range or not a step; the message is meant to
-                follow the name of the parameter.
-        """
         number = math.nan if isinstance(value, bool) else _number_or_nan(value)
         if self.low <= number <= self.high and (number - self.low) % self.step == 0:
             return number
         raise ValueError(f"{self.rule}, got {value!r}")
 
     def decoded(self, number: float) -> int:
-        """The value that a number in a point stands for.
-
-        Args:
-            number: A number of the column.
-
-        Returns:
-            The nearest whole number.
-        """
         return round(number)
 
     def __repr__(self) -> str:
