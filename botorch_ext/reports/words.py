@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from botorch_ext.aligned import cut
+
 # Seconds in a unit, and from how many of them on it is used.
 _UNITS = (("day", 86400, 2), ("h", 3600, 2), ("min", 60, 2), ("s", 1, 1))
 _DEEPEST = 12
@@ -53,11 +55,6 @@ def counted(count: int, noun: str) -> str:
 def printable(text: str) -> str:
     """A text without characters that would steer a terminal or break a line."""
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
-
-
-def cut(text: str, most: int) -> str:
-    """A text of so many characters at most."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def short(text: str) -> str:
