@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from botorch_ext.reports.drawing import MOST_MARKS, Picture, drawn, in_lines, legend_above
+from botorch_ext.reports.drawing import MOST_MARKS, Picture, drawn, legend_above
 from botorch_ext.reports.overview import Overview
 from botorch_ext.reports.strategy_description import is_number
 from botorch_ext.reports.trial_markers import BLUE, RED
@@ -23,52 +22,25 @@ _HALF, _MOST = 0.6744897501960817, 1.959963984540054
 _FEWEST = 3
 
 
-@dataclass(frozen=True)
-class Predicted:
-    """A measurement with its prediction.
-
-    Args:
-        mean: The predicted mean of the measurement.
-        std: The predicted standard deviation of the measurement.
-        value: The measured value.
-    """
-
-    mean: float
-    std: float
-    value: float
-
-    def is_within(self, num_stds: float) -> bool:
-        """Whether the value is at most so many standard deviations from the mean."""
-        return abs(self.value - self.mean) <= num_stds * self.std
-
-
-def predicted(overview: Overview, noise_std: float) -> list[Predicted]:
-    """The trials that have a value and recorded a prediction.
-
-    Args:
-        overview: The overview of the study.
-        noise_std: The standard deviation of the noise of a measurement; 0 if it is unknown.
-    """
-    found = []
-    for story in overview.observed:
-        mean, std = story.info.get("mean"), story.info.get("std")
-        if is_number(mean) and is_number(std) and std >= 0 and story.value is not None:
-            found.append(Predicted(mean, math.hypot(std, noise_std), story.value))
-    return found
-
-
 def calibration(overview: Overview, noise_std: float) -> Picture | None:
     """The picture of the calibration, with the shares inside the 50 % and 95 % bands; None if fewer
     than three trials have a prediction and a value.
 
     Args:
         overview: The overview of the study.
-        noise_std: The standard deviation of the noise, as for `predicted`.
+        noise_std: The standard deviation of the noise of a measurement; 0 if it is unknown.
     """
-    known = predicted(overview, noise_std)
+    known = []  # means and standard deviations of a measurement, and its value
+    for story in overview.observed:
+        mean, std = story.info.get("mean"), story.info.get("std")
+        if is_number(mean) and is_number(std):
+            known.append((mean, math.hypot(std, noise_std), story.value or 0.0))
     if len(known) < _FEWEST:
         return None
-    shares = [sum(each.is_within(num) for each in known) / len(known) for num in (_HALF, _MOST)]
+    shares = [
+        sum(abs(value - mean) <= num * std for mean, std, value in known) / len(known)
+        for num in (_HALF, _MOST)
+    ]
     words = (
         f"{counted(len(known), 'trial')} had a prediction when they were asked and have a value. "
         f"{100 * shares[0]:.0f} % of the values were inside the band that should hold 50 % of "
@@ -82,33 +54,33 @@ def calibration(overview: Overview, noise_std: float) -> Picture | None:
         if noise_std
         else "The noise of a measurement is not known here, so that the bands are too narrow."
     )
-    return drawn("Predicted against measured", words, partial(_draw, overview, known), 3.8)
+    draw = partial(_draw, overview.objective.title, known)
+    return drawn("Predicted against measured", words, draw, 3.6)
 
 
-def _draw(overview: Overview, known: Sequence[Predicted], ax: Axes) -> None:
+def _draw(title: str, known: Sequence[tuple[float, float, float]], ax: Axes) -> None:
     many = len(known) > MOST_MARKS
-    for is_within, color, label in ((True, BLUE, "inside 95 %"), (False, RED, "outside")):
-        own = [each for each in known if each.is_within(_MOST) is is_within]
+    for inside, color, label in ((True, BLUE, "inside 95 %"), (False, RED, "outside")):
+        own = [row for row in known if (abs(row[2] - row[0]) <= _MOST * row[1]) is inside]
         if own:
+            means, stds, values = zip(*own, strict=True)
             ax.errorbar(
-                [each.mean for each in own],
-                [each.value for each in own],
-                xerr=[_MOST * each.std for each in own],
+                means,
+                values,
+                xerr=[_MOST * std for std in stds],
                 fmt="o",
                 color=color,
                 ecolor=(color, 0.3),
                 markersize=3 if many else 5,
                 elinewidth=0.6 if many else 1.2,
                 label=label,
-                rasterized=many,
             )
-    values = [each.value for each in known]
-    means = [each.mean for each in known]
-    low, high = min(values + means), max(values + means)
+    both = [number for mean, _, value in known for number in (mean, value)]
+    low, high = min(both), max(both)
     room = 0.08 * (high - low) or 1.0
     ax.plot([low, high], [low, high], color="grey", linewidth=1.2, label="as predicted")
     ax.set_xlim(low - room, high + room)
     ax.set_ylim(low - room, high + room)
-    ax.set_xlabel(in_lines(ax, "x", f"predicted {overview.objective.title}"))
-    ax.set_ylabel(in_lines(ax, "y", f"measured {overview.objective.title}"))
+    ax.set_xlabel(f"predicted {title}")
+    ax.set_ylabel(f"measured {title}")
     legend_above(ax)

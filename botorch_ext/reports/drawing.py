@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
-from itertools import pairwise
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
+from botorch_ext.aligned import cut
 from botorch_ext.reports.parameters import Column
-from botorch_ext.reports.words import cut, in_words
+from botorch_ext.reports.words import in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Marks in a picture from which on they are drawn as an image.
+# Marks of a kind from which on they are drawn as an image.
 MOST_MARKS = 400
-# So that seven entries are no wider than the axes.
-_LEGEND: dict[str, Any] = {"handletextpad": 0.4, "handlelength": 1.4, "columnspacing": 0.9}
-# What matplotlib raises of numbers that it cannot draw.
-_WRONG = (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
-_MOST_TICKS, _MOST_CODES = 5, 12
-# Inches of 72 points: on a screen, and on a phone.
-_WIDTH, _NARROW = 8.0, 4.6
-# Characters of the labels of a choice from which on they are drawn aslant, and of one of them.
-_MOST_CHARACTERS, _LONGEST = 22, 18
-# Characters of a label in an inch, of a wide font.
-_PER_INCH = 10
+# What is raised for numbers that cannot be drawn, and by a model.
+_WRONG = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
+_MOST_TICKS, _MOST_CODES, _MOST_CHARACTERS = 5, 12, 18
+# The width of a picture, and the sides of a panel, in inches of 72 points: as wide as a phone, so
+# that letters are as large there as they are beside the picture.
+_WIDTH, _PANEL = 4.6, (2.4, 2.2)
+# Characters of a label in an inch.
+_PER_INCH = 11
 # Stand for the colours that the page gives to text, to lines of a grid, and to what is behind them.
 _INK, _GRID, BEHIND = "#010203", "#040506", "#070809"
 _LOOK = {
@@ -62,6 +58,8 @@ _LOOK = {
     "ytick.color": _GRID,
     "ytick.labelcolor": _INK,
 }
+# Seven entries are no wider than the axes.
+_LEGEND: dict[str, Any] = {"handletextpad": 0.4, "handlelength": 1.2, "columnspacing": 0.9}
 
 
 @dataclass(frozen=True)
@@ -71,91 +69,46 @@ class Picture:
     Args:
         title: The title above the picture.
         words: The description in plain sentences, also for readers who cannot see the picture.
-        svg: The drawing; empty if it failed.
-        narrow: The drawing for a phone.
+        svgs: The drawing, or one for each panel; empty if it failed.
+        has_panels: Whether it has panels.
     """
 
     title: str
     words: str
-    svg: str
-    narrow: str
+    svgs: list[str]
+    has_panels: bool = False
 
 
 def drawn(
     title: str,
     words: str,
     draw: Callable[..., None],
-    height: float,
-    *,
-    panels: int = 1,
-    in_a_row: int = 1,
+    height: float = 3.0,
+    panels: int | None = None,
 ) -> Picture:
     """A picture.
 
     Args:
         title: As in `Picture`.
         words: As in `Picture`.
-        draw: Is given the axes of each panel.
-        height: Of a row, in inches.
-        panels: How many there are.
-        in_a_row: Of them; on a phone one less, and one at least.
+        draw: Is given the axes, of each panel if there are panels.
+        height: The height in inches, of a picture without panels.
+        panels: How many panels there are; None for a picture without.
 
     Raises:
         ImportError: Matplotlib is not installed.
     """
-    svgs = []
-    for width, columns in ((_WIDTH, in_a_row), (_NARROW, max(1, in_a_row - 1))):
-        with _looking(f"{title} {width}") as figure:
-            try:
-                svgs.append(_svg(figure, draw, width, height, panels, columns))
-            except _WRONG as error:  # the other pictures and the tables are still there
-                words = f"This picture could not be drawn: {in_words(str(error))}. {words}"
-                return Picture(title, words, "", "")
-    return Picture(title, words, *svgs)
-
-
-def _svg(
-    figure: Figure,
-    draw: Callable[..., None],
-    width: float,
-    height: float,
-    panels: int,
-    in_a_row: int,
-) -> str:
-    rows = -(-panels // in_a_row)
-    figure.set_size_inches(width, height * rows)
-    figure.set_layout_engine("constrained", wspace=0.1)
-    axes = [figure.add_subplot(rows, min(in_a_row, panels), i + 1) for i in range(panels)]
-    draw(*axes)
-    buffer = StringIO()
-    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    figure.savefig(buffer, format="svg", metadata=nothing)
-    return _on_a_page(buffer.getvalue())
-
-
-def colored(
-    ax: Axes, across: Sequence[float], up: Sequence[float], marker: str, color: Any, **look: Any
-) -> None:
-    """Draws marks, if there are any; many marks are drawn as an image."""
-    if len(across):
-        many = len(across) > MOST_MARKS
-        size = 3.0 if many else 5.0
-        shown = {"markersize": size, "alpha": 0.6 if many else 0.9, "rasterized": many} | look
-        ax.plot(across, up, marker, color=color, markeredgewidth=shown.pop("edge", 0), **shown)
-
-
-def legend_above(ax: Axes) -> None:
-    """Draws the legend above the axes, where it hides no marks."""
-    where: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
-    shown = ax.legend(ncols=3 if is_narrow(ax) else 7, **_LEGEND, **where)
-    for handle in shown.legend_handles:
-        if handle is not None:
-            handle.set(alpha=1.0, rasterized=False)
-
-
-def is_narrow(ax: Axes) -> bool:
-    """Whether a drawing is for a phone."""
-    return ax.figure.get_figure(root=True).get_figwidth() < _WIDTH  # type: ignore[union-attr]
+    with _looking() as make:
+        size = (_WIDTH, height) if panels is None else _PANEL
+        figures = [make(figsize=size, layout="constrained") for _ in range(panels or 1)]
+        try:
+            draw(*(figure.add_subplot() for figure in figures))
+            svgs = [_svg(figure, f"{title} {i}") for i, figure in enumerate(figures)]
+            return Picture(title, words, svgs, panels is not None)
+        except _WRONG as error:  # the other pictures and the tables are still there
+            return Picture(
+                title, f"This picture could not be drawn: {in_words(str(error))}. {words}", []
+            )
 
 
 def scale_axis(ax: Axes, which: Literal["x", "y"], column: Column, least: float = 1.0) -> None:
@@ -168,62 +121,78 @@ def scale_axis(ax: Axes, which: Literal["x", "y"], column: Column, least: float 
         least: The smallest number that is shown: a logarithmic scale has only positive
             ones.
     """
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+    from matplotlib.ticker import MaxNLocator
 
     axis = ax.xaxis if which == "x" else ax.yaxis
-    ax.set(**{f"{which}label": in_lines(ax, which, column.title)})
+    axis.set_label_text(column.title)
     if column.log and least > 0:
         ax.set(**{f"{which}scale": "log"})
-        axis.set_major_locator(LogLocator(numticks=_MOST_TICKS - 1))
-        axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
-        axis.set_minor_formatter(NullFormatter())
     elif 0 < len(column.labels) <= _MOST_CODES:
-        labels = [cut(label, _LONGEST) for _, label in column.labels]
-        aslant = which == "x" and sum(map(len, labels)) > _MOST_CHARACTERS
-        look: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
-        axis.set_ticks([code for code, _ in column.labels], labels, **(look if aslant else {}))
+        codes, labels = zip(*column.labels, strict=True)
+        axis.set_ticks(codes, [cut(label, _MOST_CHARACTERS) for label in labels])
     else:
         steps = [1, 2, 5, 10] if column.whole else [1, 2, 2.5, 5, 10]
         axis.set_major_locator(MaxNLocator(_MOST_TICKS, steps=steps, integer=column.whole))
 
 
-def in_lines(ax: Axes, which: Literal["x", "y"], label: str) -> str:
-    """A label in lines that are no longer than its axis."""
-    place, size = ax.get_position(), ax.figure.get_figure(root=True).get_size_inches()  # type: ignore[union-attr]
-    inches = place.width * size[0] if which == "x" else place.height * size[1]
-    return fill(label, max(8, int(_PER_INCH * inches)))
-
-
-def label_first(ax: Axes, label: str) -> None:
-    """Labels the vertical axis that the panels of a row share, only at the first panel."""
-    place = ax.get_subplotspec()
-    if place is None or place.is_first_col():
-        ax.set_ylabel(in_lines(ax, "y", label))
-    else:
-        ax.tick_params(labelleft=False)
-
-
-def cell_edges(centers: Sequence[float], log: bool) -> list[float]:
-    """The edges of cells around numbers that ascend, halfway between them."""
-    if log:
-        return [math.exp(edge) for edge in cell_edges(list(map(math.log, centers)), False)]
-    inner = [(low + high) / 2 for low, high in pairwise(centers)]
-    if not inner:
-        return [centers[0] - 0.5, centers[0] + 0.5]
-    return [2 * centers[0] - inner[0], *inner, 2 * centers[-1] - inner[-1]]
+def legend_above(ax: Axes) -> None:
+    """Draws the legend above the axes, where it hides no marks."""
+    where: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
+    shown = ax.legend(ncols=4, **_LEGEND, **where)
+    for handle in shown.legend_handles:
+        if handle is not None:
+            handle.set(alpha=1.0, rasterized=False)
 
 
 @contextmanager
-def _looking(title: str) -> Iterator[Figure]:
+def _looking() -> Iterator[type[Figure]]:
     import matplotlib
     from matplotlib.figure import Figure
 
-    look: Any = _LOOK | {"svg.hashsalt": title}
+    look: Any = _LOOK
     with matplotlib.rc_context(look), warnings.catch_warnings():
         # The font is that of the page, which may have more.
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
         warnings.simplefilter("ignore", RuntimeWarning)  # numbers near the largest ones
-        yield Figure()
+        yield Figure
+
+
+def _svg(figure: Figure, salt: str) -> str:
+    """The drawing, whose ids are no other's on the page."""
+    import matplotlib
+
+    for ax in figure.axes:
+        _fit(ax)
+    buffer = StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    with matplotlib.rc_context({"svg.hashsalt": salt}):
+        figure.savefig(buffer, format="svg", metadata=nothing)
+    return _on_a_page(buffer.getvalue())
+
+
+def _fit(ax: Axes) -> None:
+    """Labels no longer than their axis, plain numbers on log scales, and many marks as an image."""
+    import numpy as np
+    from matplotlib.ticker import FixedFormatter, FuncFormatter, NullFormatter
+
+    place, figure = ax.get_position(), ax.get_figure(root=True)
+    width, height = figure.get_size_inches() if figure is not None else (_WIDTH, _WIDTH)
+    for axis, inches in ((ax.xaxis, place.width * width), (ax.yaxis, place.height * height)):
+        most = max(8, int(_PER_INCH * inches))
+        axis.set_label_text(fill(axis.get_label_text(), most))
+        formatter = axis.get_major_formatter()
+        if axis.get_scale() == "log":
+            axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+            axis.set_minor_formatter(NullFormatter())
+        elif axis is ax.xaxis and isinstance(formatter, FixedFormatter):
+            aslant = sum(map(len, formatter.seq)) > most
+            for label in ax.get_xticklabels() if aslant else ():
+                label.set(rotation=30, ha="right", rotation_mode="anchor")
+    for line in ax.lines:
+        line.set_rasterized(np.size(line.get_xdata()) > MOST_MARKS)
+    for marks in ax.collections:
+        if max(len(marks.get_paths()), np.size(marks.get_offsets()) // 2) > MOST_MARKS:
+            marks.set_rasterized(True)
 
 
 def _on_a_page(svg: str) -> str:
@@ -234,8 +203,6 @@ def _on_a_page(svg: str) -> str:
     # Others are the same in each picture.
     used = {*re.findall(r'href="#([^"]*)"', svg), *re.findall(r"url\(#([^)]*)\)", svg)}
     svg = re.sub(r' id="([^"]*)"', lambda id: id[0] if id[1] in used else "", svg)
-    return (
-        svg.replace(_INK, "currentColor")
-        .replace(_GRID, "var(--line)")
-        .replace(BEHIND, "var(--card)")
-    )
+    # What is black would be lost on a dark page.
+    svg = re.sub(f"{_INK}|#000000", "currentColor", svg)
+    return svg.replace(_GRID, "var(--line)").replace(BEHIND, "var(--card)")

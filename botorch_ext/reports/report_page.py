@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from botorch_ext.reports.numbers_of_study import numbers_of
+from botorch_ext.reports.answers import answers_of
 from botorch_ext.reports.overview import overview_of
 from botorch_ext.reports.page import page
 from botorch_ext.studies.study import Study
@@ -38,4 +38,4 @@ def report_page(study: Study) -> str:
     # The descriptions of older studies lack them.
     texts = {"objective": study.objective, "unit": study.unit}
     overview = replace(overview, description=overview.description | texts)
-    return page(overview, time.time(), numbers_of(study))
+    return page(overview, time.time(), answers_of(study))

@@ -26,7 +26,7 @@ pytest.importorskip("sqlalchemy")
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch):
     """Pictures take most of the time of a page, and are tested with the page."""
-    monkeypatch.setattr("botorch_ext.reports.pictures.pictures", lambda *_: [])
+    monkeypatch.setattr("botorch_ext.reports.page.pictures", lambda *_: [])
 
 
 def test_status_says_what_runs(path, clock, capsys):

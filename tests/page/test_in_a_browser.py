@@ -9,7 +9,7 @@ from tests.page.studies import HOSTILE, SPACE, begun, require_harmless
 from tests.studies.browser import browser
 
 pytestmark = pytest.mark.slow
-WIDTHS = (400, 1300, 1366, 1920)
+WIDTHS = (360, 768, 1280, 1920)
 
 
 def mixed(path):
@@ -56,7 +56,7 @@ def test_pages_fit_every_screen(made, session, tmp_path):
     for width in WIDTHS:
         session.open(page, width)
         assert session.wrong() == []
-    session.open(page, 1300, dark=True)
+    session.open(page, 1280, dark=True)
     assert session.run("return getComputedStyle(document.body).color") == "rgb(230, 233, 236)"
 
 

@@ -1,4 +1,4 @@
-"""Models and rounds of a study, and which trials were asked for each of them."""
+"""Groups of the trials of a study: by model, strategy, level or round, and by context."""
 
 from __future__ import annotations
 
@@ -42,19 +42,6 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Member:
-    """A model, a level, a round or the like.
-
-    Args:
-        name: The name of the model, the level or the round.
-        ids: The ids of its trials, ascending.
-    """
-
-    name: str
-    ids: list[int]
-
-
-@dataclass(frozen=True)
 class Stage:
     """A round or a level, which follows the previous round or level.
 
@@ -79,14 +66,44 @@ class Part:
     Args:
         title: The title of its picture.
         words: The text beside the picture.
-        members: The groups of trials.
+        members: The name of each group and the ids of its trials, ascending.
         stages: The groups as stages, if they are rounds or levels.
     """
 
     title: str
     words: str
-    members: list[Member]
+    members: list[tuple[str, list[int]]]
     stages: list[Stage]
+
+
+@dataclass(frozen=True)
+class InContext:
+    """The trials of one context that have a value.
+
+    Args:
+        context: The ``d_z`` coordinates.
+        stories: The trials, by id.
+        best: The trial with the best value.
+    """
+
+    context: list[float]
+    stories: list[TrialStory]
+    best: TrialStory
+
+
+def by_context(overview: Overview) -> list[InContext]:
+    """The contexts, the one with the most values first. There are none if fewer than two contexts
+    have values, or no context has two values."""
+    found: dict[tuple[float, ...], list[TrialStory]] = {}
+    for story in overview.inside:
+        if story.context:
+            found.setdefault(tuple(story.context), []).append(story)
+    if len(found) < 2 or len(found) == sum(map(len, found.values())):
+        return []
+    return [
+        InContext(list(context), stories, overview.best_of(stories))
+        for context, stories in sorted(found.items(), key=lambda item: -len(item[1]))
+    ]
 
 
 def parts(overview: Overview) -> list[Part]:
@@ -115,7 +132,7 @@ def _parts_by(key: str, overview: Overview) -> Iterator[Part]:
     if (number := len(names) + len(others)) > _MOST:
         words += f" The first {_MOST} of {number} rows are shown."
     shown = [
-        Member(_name_of(key, member, names), [story.id for story in stories.get(member, [])])
+        (_name_of(key, member, names), [story.id for story in stories.get(member, [])])
         for member in members[:_MOST]
     ]
     # Of insured methods a level is a bound and no stage.
