@@ -8,10 +8,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from botorch_ext.aligned import cut
-from botorch_ext.reports.drawing import BEHIND, MOST_MARKS, Picture, drawn, legend_above, scale_axis
+from botorch_ext.reports.drawing import (
+    BEHIND,
+    LOOKS,
+    MOST_MARKS,
+    RED,
+    Picture,
+    drawn,
+    legend_above,
+    mark_states,
+    marks,
+    ring,
+    scale_axis,
+)
 from botorch_ext.reports.overview import Overview, State, TrialStory
 from botorch_ext.reports.parameters import Column
-from botorch_ext.reports.trial_markers import LOOKS, RED, mark_states, marks, ring
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

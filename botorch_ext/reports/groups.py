@@ -12,32 +12,14 @@ from botorch_ext.reports.words import short
 
 # Members that are shown.
 _MOST = 40
+# What trials are sorted by.
 _KINDS = {
-    "model": (
-        "Which model each trial was asked for",
-        "A dot is a trial, in the row of the model whose prediction it was chosen by. Which models "
-        "the values speak against, study.report() says.",
-    ),
-    "base": (
-        "Which strategy each trial was asked by",
-        "A dot is a trial, in the row of the strategy that was trusted with it.",
-    ),
-    "level": (
-        "Which level each trial was asked at",
-        "A dot is a trial, in the row of the level that the study was at.",
-    ),
-    "round": (
-        "Which round each trial belongs to",
-        "A dot is a trial, in the row of its round.",
-    ),
-    "kind": (
-        "What each trial was asked for",
-        "A dot is a trial, in the row of what it was meant to do.",
-    ),
-    "phase": (
-        "In which phase each trial was asked",
-        "A dot is a trial, in the row of the phase the study was in.",
-    ),
+    "model": "model whose prediction it was chosen by",
+    "base": "strategy that was trusted with it",
+    "level": "level that the study was at",
+    "round": "round that it belongs to",
+    "kind": "purpose it was asked for",
+    "phase": "phase that the study was in",
 }
 
 
@@ -76,34 +58,16 @@ class Part:
     stages: list[Stage]
 
 
-@dataclass(frozen=True)
-class InContext:
-    """The trials of one context that have a value.
-
-    Args:
-        context: The ``d_z`` coordinates.
-        stories: The trials, by id.
-        best: The trial with the best value.
-    """
-
-    context: list[float]
-    stories: list[TrialStory]
-    best: TrialStory
-
-
-def by_context(overview: Overview) -> list[InContext]:
-    """The contexts, the one with the most values first. There are none if fewer than two contexts
-    have values, or no context has two values."""
+def by_context(overview: Overview) -> dict[tuple[float, ...], list[TrialStory]]:
+    """The trials that have a value by their contexts, the one with the most values first. There are
+    none if fewer than two contexts have values, or no context has two values."""
     found: dict[tuple[float, ...], list[TrialStory]] = {}
     for story in overview.inside:
         if story.context:
             found.setdefault(tuple(story.context), []).append(story)
     if len(found) < 2 or len(found) == sum(map(len, found.values())):
-        return []
-    return [
-        InContext(list(context), stories, overview.best_of(stories))
-        for context, stories in sorted(found.items(), key=lambda item: -len(item[1]))
-    ]
+        return {}
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
 
 def parts(overview: Overview) -> list[Part]:
@@ -127,8 +91,12 @@ def _parts_by(key: str, overview: Overview) -> Iterator[Part]:
     ]
     shown_names = range(min(len(names), _MOST))
     members = [*shown_names, *sorted(others, key=lambda one: (isinstance(one, str), one))]
-    title, words = _KINDS[key]
-    words = " ".join([words, *(_given_up(overview) if key == "level" else ())])
+    title = f"The {_KINDS[key].split()[0]} of each trial"
+    words = f"A dot is a trial, in the row of the {_KINDS[key]}."
+    if key == "model":
+        words += " Which models the values speak against, study.report() says."
+    elif key == "level":
+        words = " ".join([words, *_given_up(overview)])
     if (number := len(names) + len(others)) > _MOST:
         words += f" The first {_MOST} of {number} rows are shown."
     shown = [

@@ -77,7 +77,8 @@ def page(overview: Overview, now: float, answers: Answers) -> str:
         why=partial(_why, overview, answers),
         at=partial(_at, overview.columns),
         per_context=[
-            (each, answers.per_context.get(tuple(each.context))) for each in by_context(overview)
+            (context, stories, overview.best_of(stories), answers.per_context.get(context))
+            for context, stories in by_context(overview).items()
         ],
         pictures=[(each, list(map(Markup, each.svgs))) for each in shown],
         missing=missing,

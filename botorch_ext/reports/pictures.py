@@ -14,10 +14,20 @@ from botorch_ext.palette import PALETTE
 from botorch_ext.reports.answers import Answers
 from botorch_ext.reports.asked_points import coordinates, parallel_coordinates, plane
 from botorch_ext.reports.calibration import calibration
-from botorch_ext.reports.drawing import Picture, drawn, legend_above
-from botorch_ext.reports.groups import InContext, Part, by_context
+from botorch_ext.reports.drawing import (
+    BLUE,
+    LOOKS,
+    PINK,
+    SKY,
+    Picture,
+    drawn,
+    legend_above,
+    mark_states,
+    marks,
+    ring,
+)
+from botorch_ext.reports.groups import Part, by_context
 from botorch_ext.reports.overview import Overview, TrialStory
-from botorch_ext.reports.trial_markers import BLUE, LOOKS, PINK, SKY, mark_states, marks, ring
 from botorch_ext.reports.words import counted, duration
 
 if TYPE_CHECKING:
@@ -125,17 +135,16 @@ def _best_per_context(overview: Overview) -> Picture | None:
     words = "Each line is a context, at the best value that was measured in it up to there."
     if len(known) > _MOST_LINES:
         words += f" The {_MOST_LINES} of {len(known)} contexts with the most values are shown."
-    draw = partial(_draw_contexts, overview, known[:_MOST_LINES])
+
+    def draw(ax: Axes) -> None:
+        for (context, stories), color in zip(known.items(), PALETTE[:_MOST_LINES], strict=False):
+            label = cut(overview.columns.context_in_words(context), 24)
+            ax.step(*_best_so_far(overview, stories), where="post", color=color, label=label)
+            values = [story.value or 0.0 for story in stories]
+            marks(ax, [story.id for story in stories], values, "o", color, markersize=3)
+        _over_trials(ax, overview.objective.title)
+
     return drawn("Best so far in each context", words, draw)
-
-
-def _draw_contexts(overview: Overview, known: Sequence[InContext], ax: Axes) -> None:
-    for own, color in zip(known, PALETTE, strict=False):
-        label = cut(overview.columns.context_in_words(own.context), 24)
-        ax.step(*_best_so_far(overview, own.stories), where="post", color=color, label=label)
-        ids, values = zip(*((story.id, story.value) for story in own.stories), strict=True)
-        marks(ax, ids, values, "o", color, markersize=3)
-    _over_trials(ax, overview.objective.title)
 
 
 def _over_trials(ax: Axes, title: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -40,11 +39,6 @@ def duration(seconds: float) -> str:
 def number(value: float | None) -> str:
     """A number of six digits."""
     return "" if value is None else f"{value:.6g}"
-
-
-def point(coordinates: Iterable[float]) -> str:
-    """Coordinates in brackets."""
-    return f"({', '.join(map(number, coordinates))})"
 
 
 def counted(count: int, noun: str) -> str:

@@ -204,7 +204,7 @@ def test_rounds_have_their_trials_their_late_values_and_what_was_left(tmp_path, 
             trial = waiting.pop(0)
             study.tell(trial, float(trial.x.sin()))
     overview = read_overview(tmp_path / "lab.db")
-    (part,) = (each for each in parts(overview) if each.title.startswith("Which round"))
+    (part,) = (each for each in parts(overview) if each.title.startswith("The round"))
     rounds = {}
     for trial in study.strategy.history.trials:
         rounds.setdefault(trial.info["round"], []).append(trial)
