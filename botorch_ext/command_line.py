@@ -222,13 +222,13 @@ def _trials(given: argparse.Namespace) -> tuple[str, str]:
 
 
 def _report(given: argparse.Namespace) -> tuple[str, str]:
-    from botorch_ext.reports.answers import Answers, answers_at
+    from botorch_ext.reports.model_summary import ModelSummary, summary_at
     from botorch_ext.reports.page import page
 
     overview = read_overview(given.place, given.name)
-    answers = Answers() if given.without_model else answers_at(given.place, overview.name)
+    model = ModelSummary() if given.without_model else summary_at(given.place, overview.name)
     given.written = f"the page of {counted(len(overview.stories), 'trial')}"
-    return page(overview, time.time(), answers), overview.place
+    return page(overview, time.time(), model), overview.place
 
 
 def _require_free(given: argparse.Namespace) -> None:

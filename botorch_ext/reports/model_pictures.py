@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from botorch_ext.domains import Box
 from botorch_ext.plotting import plot_contours, plot_importance, plot_slices
-from botorch_ext.reports.answers import LEVELS, Answers
 from botorch_ext.reports.drawing import Picture, drawn, legend_above
+from botorch_ext.reports.model_summary import LEVELS, ModelSummary
 from botorch_ext.reports.overview import Overview
 from botorch_ext.studies.study import Study
 
@@ -21,20 +21,20 @@ _MOST_SLICES, _NUM_POINTS = 12, 60
 
 
 def model_pictures(
-    overview: Overview, answers: Answers, study: Study, recommended: Recommendation
+    overview: Overview, model: ModelSummary, study: Study, recommended: Recommendation
 ) -> list[Picture]:
     """The pictures of the model; none if the study is not on a `Box`.
 
     Args:
         overview: The overview of the study.
-        answers: What its model says.
+        model: What its model says.
         study: The study.
         recommended: The point to settle for.
 
     Raises:
         ImportError: Matplotlib is not installed.
     """
-    box, x, importance = study.strategy.domain, recommended.x, answers.importance
+    box, x, importance = study.strategy.domain, recommended.x, model.importance
     if not isinstance(box, Box):
         return []
     order = list(range(box.dim))

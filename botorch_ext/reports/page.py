@@ -9,9 +9,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from botorch_ext.reports.answers import Answers, Prediction
 from botorch_ext.reports.drawing import Picture
 from botorch_ext.reports.groups import by_context, parts
+from botorch_ext.reports.model_summary import ModelSummary, Prediction
 from botorch_ext.reports.overview import Overview, TrialStory
 from botorch_ext.reports.parameters import Columns
 from botorch_ext.reports.pictures import pictures
@@ -27,13 +27,13 @@ _MOST_COLUMNS, _MOST_CHARACTERS, _MOST_NAMED = 5, 60, 24
 _MOST_PENDING = 50
 
 
-def page(overview: Overview, now: float, answers: Answers) -> str:
-    """The page as HTML; made without torch if there are no answers.
+def page(overview: Overview, now: float, model: ModelSummary) -> str:
+    """The page as HTML; made without torch if the summary is empty.
 
     Args:
         overview: The overview of the study.
         now: The time, in seconds since 1970.
-        answers: What the model says, or the reasons why it is missing.
+        model: What the model says, or the reasons why it is missing.
 
     Raises:
         ImportError: Jinja is not installed.
@@ -59,7 +59,7 @@ def page(overview: Overview, now: float, answers: Answers) -> str:
     }
     text = Path(__file__).with_name("page.html.jinja").read_text(encoding="utf-8")
     template = environment.from_string(text)
-    shown, missing = _pictures(overview, now, answers)
+    shown, missing = _pictures(overview, now, model)
     columns = overview.columns.all
     return template.render(
         study=overview,
@@ -72,12 +72,12 @@ def page(overview: Overview, now: float, answers: Answers) -> str:
         counts=counts(overview),
         typical_wait=_typical_wait(overview, now),
         pending=overview.pending[:_MOST_PENDING],
-        model=answers,
+        model=model,
         objective=overview.objective,
-        why=partial(_why, overview, answers),
+        why=partial(_why, overview, model),
         at=partial(_at, overview.columns),
         per_context=[
-            (context, stories, overview.best_of(stories), answers.per_context.get(context))
+            (context, stories, overview.best_of(stories), model.per_context.get(context))
             for context, stories in by_context(overview).items()
         ],
         pictures=[(each, list(map(Markup, each.svgs))) for each in shown],
@@ -121,11 +121,11 @@ def _four_digits(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _why(overview: Overview, answers: Answers, at: Prediction) -> str:
+def _why(overview: Overview, model: ModelSummary, at: Prediction) -> str:
     """Why a point is worth a measurement, beside the recommended one."""
-    if answers.at_recommended is None:
+    if model.at_recommended is None:
         return ""
-    sign, best = overview.sign, answers.at_recommended.mean
+    sign, best = overview.sign, model.at_recommended.mean
     reach = at.quantiles[-1] if sign > 0 else at.quantiles[0]
 
     def amount(value: float) -> str:
@@ -138,12 +138,12 @@ def _why(overview: Overview, answers: Answers, at: Prediction) -> str:
     return "what is learned here tells about other points"
 
 
-def _pictures(overview: Overview, now: float, answers: Answers) -> tuple[list[Picture], str]:
+def _pictures(overview: Overview, now: float, model: ModelSummary) -> tuple[list[Picture], str]:
     """The pictures; none, and what to install, without matplotlib."""
     if not overview.stories:
         return [], ""
     try:
-        return pictures(overview, parts(overview), now, answers), ""
+        return pictures(overview, parts(overview), now, model), ""
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise

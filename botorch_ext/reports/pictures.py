@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from botorch_ext.aligned import cut
 from botorch_ext.palette import PALETTE
-from botorch_ext.reports.answers import Answers
 from botorch_ext.reports.asked_points import coordinates, parallel_coordinates, plane
 from botorch_ext.reports.calibration import calibration
 from botorch_ext.reports.drawing import (
@@ -27,6 +26,7 @@ from botorch_ext.reports.drawing import (
     ring,
 )
 from botorch_ext.reports.groups import Part, by_context
+from botorch_ext.reports.model_summary import ModelSummary
 from botorch_ext.reports.overview import Overview, TrialStory
 from botorch_ext.reports.words import counted, duration
 
@@ -38,7 +38,7 @@ _MOST_LINES = 6
 
 
 def pictures(
-    overview: Overview, parts: Sequence[Part], now: float, answers: Answers
+    overview: Overview, parts: Sequence[Part], now: float, model: ModelSummary
 ) -> list[Picture]:
     """All pictures for which the study has data.
 
@@ -46,16 +46,16 @@ def pictures(
         overview: The overview of the study, with at least one trial.
         parts: The ways to sort the trials by model, level or round.
         now: The time, in seconds since 1970.
-        answers: What the model says; empty if the strategy could not be made.
+        model: What the model says; empty if the strategy could not be made.
 
     Raises:
         ImportError: Matplotlib is not installed.
     """
-    noise_std = 0.0 if answers.gain is None else answers.gain.noise_std
+    noise_std = 0.0 if model.gain is None else model.gain.noise_std
     shown = [
-        _values(overview, answers) if overview.observed else None,
+        _values(overview, model) if overview.observed else None,
         _best_per_context(overview),
-        *_of_model(overview, answers),
+        *_of_model(overview, model),
         calibration(overview, noise_std),
         plane(overview) if len(overview.stories[0].x) == 2 else None,
         coordinates(overview),
@@ -66,18 +66,18 @@ def pictures(
     return [picture for picture in shown if picture is not None]
 
 
-def _of_model(overview: Overview, answers: Answers) -> list[Picture]:
-    if answers.study is None or answers.recommended is None:
+def _of_model(overview: Overview, model: ModelSummary) -> list[Picture]:
+    if model.study is None or model.recommended is None:
         return []
     from botorch_ext.reports.model_pictures import model_pictures
 
-    return model_pictures(overview, answers, answers.study, answers.recommended)
+    return model_pictures(overview, model, model.study, model.recommended)
 
 
 # --- values ---------------------------------------------------------------------------------------
 
 
-def _values(overview: Overview, answers: Answers) -> Picture:
+def _values(overview: Overview, model: ModelSummary) -> Picture:
     best, expected = overview.best, None
     words = (
         "Each mark is a trial, from left to right in the order of asking. The line is the best "
@@ -91,15 +91,15 @@ def _values(overview: Overview, answers: Answers) -> Picture:
         words += f" Marks at the bottom have no value: they are {_enumerated(without)}."
     if overview.stories[0].context:
         words += " Trials had different contexts, so not all values can be compared."
-    if answers.gain is not None and answers.at_recommended is not None:
+    if model.gain is not None and model.at_recommended is not None:
         words += (
             " The dashed line begins at what is predicted at the recommended point, and "
             f"{'falls' if overview.minimize else 'rises'} by what the next batch is expected to "
             "gain."
         )
-        begin, across = answers.at_recommended.mean, len(overview.stories) - 1
-        end = begin + overview.sign * answers.gain.gain
-        expected = [across, across + len(answers.gain.x)], [begin, end]
+        begin, across = model.at_recommended.mean, len(overview.stories) - 1
+        end = begin + overview.sign * model.gain.gain
+        expected = [across, across + len(model.gain.x)], [begin, end]
 
     def draw(ax: Axes) -> None:
         ids, values = _best_so_far(overview, overview.inside)

@@ -10,8 +10,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.dates import num2date
 
 import botorch_ext as bx
-from botorch_ext.reports.answers import Answers, Prediction
 from botorch_ext.reports.groups import parts
+from botorch_ext.reports.model_summary import ModelSummary, Prediction
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.pictures import pictures
 from botorch_ext.strategies import RandomSearch
@@ -27,7 +27,7 @@ X = np.array([[a, b, c, CODES[d]] for a, b, c, d, _ in TRIALS])
 VALUES = [value for *_, value in TRIALS[:4]]
 AT = Prediction(4.0, [0.0, 2.0, 6.0, 8.0], [-1.0, 1.0, 7.0, 9.0])
 POINT = [50.0, 0.01, 3.0, 2.0]
-ANSWERS = Answers(
+SUMMARY = ModelSummary(
     recommended=SimpleNamespace(
         x=POINT, context=None, probability=0.625, shortfall=0.5, is_evaluated=False
     ),
@@ -48,7 +48,7 @@ def shown(request, tmp_path_factory):
     infos = {id: {"mean": 0.5 * id, "std": 0.4, "model": id % 2} for id in range(7)}
     overview = seen(path, infos, at)
     with kept_figures() as figures:
-        found = pictures(overview, parts(overview), NOW + 20 * HOUR, ANSWERS)
+        found = pictures(overview, parts(overview), NOW + 20 * HOUR, SUMMARY)
     return request.param, with_axes(found, figures)
 
 
@@ -100,7 +100,7 @@ def test_the_bands_of_calibration_hold_what_they_should(tmp_path, figures):
         params = dict(zip(study.strategy.domain.parameters, numbers, strict=True))
         study.tell(study.ask(actions=study.strategy.domain.point(params)[None]), value)
     overview = seen(tmp_path / "lab.db", {i: {"mean": float(i), "std": 0.4} for i in range(10)})
-    found = pictures(overview, [], NOW, ANSWERS)
+    found = pictures(overview, [], NOW, SUMMARY)
     picture, (ax,) = with_axes(found, figures)["Predicted against measured"]
     assert "10 trials had" in picture.words
     assert "30 % of the values were inside the band that should hold 50 %" in picture.words
@@ -181,7 +181,7 @@ def test_each_context_has_a_line_of_its_best_values(tmp_path, figures, minimize)
     for id in range(5):
         context = 7.0 if id % 2 else 2.0
         study.tell(study.ask(context=[context]), dict(values[context])[id])
-    found = pictures(read_overview(tmp_path / "lab.db"), [], NOW, Answers())
+    found = pictures(read_overview(tmp_path / "lab.db"), [], NOW, ModelSummary())
     _, (ax,) = with_axes(found, figures)["Best so far in each context"]
     for context, told in values.items():
         best = list(accumulate((value for _, value in told), min if minimize else max))
@@ -220,7 +220,7 @@ def test_rounds_have_their_trials_their_late_values_and_what_was_left(tmp_path, 
         assert stage.num_late == sum(id + 4 > then for id in told)
         opening = own[0].info.get("opening") or own[0].info["plan"]
         assert stage.share == opening["volume"]
-    found = pictures(overview, [part], NOW, Answers())
+    found = pictures(overview, [part], NOW, ModelSummary())
     _, (ax,) = with_axes(found, figures)[part.title]
     rows = {tuple(pair) for line in ax.lines for pair in line.get_xydata().tolist()}
     assert {id for id, _ in rows} >= set(range(24))

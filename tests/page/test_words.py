@@ -8,7 +8,7 @@ from botorch_ext.command_line import main
 from botorch_ext.reports.page import page
 from tests.helpers import rbf, without_package
 from tests.page.studies import HOSTILE, begun, require_harmless, seen
-from tests.page.test_pictures import ANSWERS, NOW
+from tests.page.test_pictures import NOW, SUMMARY
 from tests.studies.commands import refused, shown, with_events
 
 BOX = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
@@ -57,7 +57,7 @@ def test_every_trial_is_in_the_tables(path, no_pictures, minimize):
 @pytest.mark.parametrize("minimize", [False, True])
 def test_what_the_model_says_is_said_in_its_numbers(path, no_pictures, minimize):
     begun(path, minimize)
-    parsed = require_harmless(page(seen(path), NOW, ANSWERS))
+    parsed = require_harmless(page(seen(path), NOW, SUMMARY))
     for words in (
         "Predicted best 4 % 95 %: 0 to 8",
         "Next 2 trials may gain 1.5 % expected; noise of a measurement 0.3 %",

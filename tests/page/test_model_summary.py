@@ -6,7 +6,7 @@ import pytest
 
 import botorch_ext as bx
 from botorch_ext.command_line import main
-from botorch_ext.reports.answers import LEVELS, answers_at, answers_of
+from botorch_ext.reports.model_summary import LEVELS, summary_at, summary_of
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.reports.page import page
 from botorch_ext.reports.pictures import pictures
@@ -43,21 +43,21 @@ def study(request, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def answers(study):
-    return answers_of(study)
+def model(study):
+    return summary_of(study)
 
 
-def test_the_recommended_point_the_batch_and_pending_trials(study, answers):
+def test_the_recommended_point_the_batch_and_pending_trials(study, model):
     found, gain = study.recommended(), study.expected_gain(2)
     assert LEVELS == (0.025, 0.25, 0.75, 0.975)
-    assert answers.recommended.x.tolist() == found.x.tolist()
-    assert answers.gain.x.tolist() == gain.x.tolist()  # as many points as were asked last
-    assert list(answers.pending) == study.pending and answers.missing == []
+    assert model.recommended.x.tolist() == found.x.tolist()
+    assert model.gain.x.tolist() == gain.x.tolist()  # as many points as were asked last
+    assert list(model.pending) == study.pending and model.missing == []
     trials = [study.strategy.history.trials[id] for id in study.pending]
     for points, known in (
-        (found.x, [answers.at_recommended]),
-        (gain.x, answers.at_batch),
-        (trials, answers.pending.values()),
+        (found.x, [model.at_recommended]),
+        (gain.x, model.at_batch),
+        (trials, model.pending.values()),
     ):
         at = study.predict(points, levels=LEVELS)
         assert [each.mean for each in known] == pytest.approx(at.mean.tolist())
@@ -67,11 +67,11 @@ def test_the_recommended_point_the_batch_and_pending_trials(study, answers):
             assert (each.quantiles, each.observed) == (quantiles, observed)
 
 
-def test_the_most_important_parameters_come_first_in_every_picture(study, answers, figures):
+def test_the_most_important_parameters_come_first_in_every_picture(study, model, figures):
     total = study.importance().total
     order = total.argsort(descending=True).tolist()
     assert order[:2] == [1, 2]
-    found = pictures(read_overview(study._journal.database.name), [], NOW, answers)
+    found = pictures(read_overview(study._journal.database.name), [], NOW, model)
     drawn = with_axes(found, figures)
     titles = {0: "a", 1: "b (mol/l)", 2: "c", 3: "d"}
     _, axes = drawn["The model around the recommended point"]
@@ -126,7 +126,7 @@ def test_each_context_has_its_best_trial_and_its_recommended_point(tmp_path, no_
 
 def test_what_cannot_be_said_is_said_with_its_reason(tmp_path, no_pictures):
     study = bx.Study(tmp_path / "a.db", RandomSearch(SPACE))
-    assert answers_of(study).missing == ["The model knows no value yet."]
+    assert summary_of(study).missing == ["The model knows no value yet."]
     study.tell(study.ask(), 0.5)
     assert "The recommended point is not known: " in Parsed(report_page(study)).text
     own = bx.algorithms.gp_bucb(
@@ -135,7 +135,7 @@ def test_what_cannot_be_said_is_said_with_its_reason(tmp_path, no_pictures):
     study = bx.Study(tmp_path / "b.db", own)
     study.tell(study.ask(), 0.5)
     text = Parsed(
-        page(read_overview(tmp_path / "b.db"), 0.0, answers_at(tmp_path / "b.db", "study"))
+        page(read_overview(tmp_path / "b.db"), 0.0, summary_at(tmp_path / "b.db", "study"))
     )
     assert "What the model says is not shown: " in text.text and "open the study" in text.text
     with pytest.raises(ValueError, match="study must be a Study"):

@@ -1,4 +1,4 @@
-"""Answers: what the model of a study says on its page."""
+"""Model summary: what the model of a study says on its page."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Prediction(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answers:
+class ModelSummary:
     """What the model of a study says, in the sign and units of the user. A part that could not be
     computed is None or empty, and ``missing`` says why.
 
@@ -72,9 +72,9 @@ class Answers:
     missing: list[str] = field(default_factory=list)
 
 
-def answers_at(place: str | os.PathLike[str], name: str) -> Answers:
-    """The answers of a study whose strategy is made from its description. If it cannot be made,
-    they say why.
+def summary_at(place: str | os.PathLike[str], name: str) -> ModelSummary:
+    """The summary of a study whose strategy is made from its description. If it cannot be made,
+    it says why.
 
     Args:
         place: The path or the URL of the study.
@@ -85,12 +85,12 @@ def answers_at(place: str | os.PathLike[str], name: str) -> Answers:
     try:
         study = Study.only_read(place, name)
     except StudyError as error:
-        return Answers(missing=[f"What the model says is not shown: {_said(error)}."])
-    return answers_of(study)
+        return ModelSummary(missing=[f"What the model says is not shown: {_said(error)}."])
+    return summary_of(study)
 
 
-def answers_of(study: Study) -> Answers:
-    """The answers of a study. A part that cannot be computed is left out, with the reason.
+def summary_of(study: Study) -> ModelSummary:
+    """The summary of a study. A part that cannot be computed is left out, with the reason.
 
     Args:
         study: The study, with or without trials.
@@ -100,10 +100,10 @@ def answers_of(study: Study) -> Answers:
     strategy, missing = study.strategy, []
     trials = strategy.history.trials
     if not len(strategy.evaluated()[0]):
-        return Answers(missing=["The model knows no value yet."])
+        return ModelSummary(missing=["The model knows no value yet."])
     context = trials[-1].context if trials else None
     if strategy.context_space is not None and context is None:
-        return Answers(missing=["No context has been seen yet."])
+        return ModelSummary(missing=["No context has been seen yet."])
 
     def tried(what: str, compute: Callable[[], T]) -> T | None:
         try:
@@ -114,7 +114,7 @@ def answers_of(study: Study) -> Answers:
 
     found = tried("The recommended point is not known", lambda: study.recommended(context))
     if found is None:
-        return Answers(missing=missing)
+        return ModelSummary(missing=missing)
     pending = study.pending[:_MOST_PENDING]
     points = [trials[id] for id in pending]
     at_pending = tried(
@@ -127,7 +127,7 @@ def answers_of(study: Study) -> Answers:
         importance = tried("Importance is not known", lambda: study.importance(context))
     (at_recommended,) = _rows(study.predict(found.x, context=context, levels=LEVELS))
     at_batch = gain and _rows(study.predict(gain.x, context=context, levels=LEVELS))
-    return Answers(
+    return ModelSummary(
         study,
         found,
         at_recommended,
