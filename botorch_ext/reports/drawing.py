@@ -35,7 +35,7 @@ LOOKS: dict[State, tuple[str, str]] = {
 MOST_MARKS = 400
 # What is raised for numbers that cannot be drawn, and by a model.
 _WRONG = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
-_MOST_TICKS, _MOST_CODES, _MOST_CHARACTERS = 5, 12, 18
+_MOST_CODES, _MOST_CHARACTERS = 12, 18
 # The width of a picture, and the sides of a panel, in inches of 72 points: as wide as a phone, so
 # that letters are as large there as they are beside the picture.
 _WIDTH, _PANEL = 4.6, (2.4, 2.2)
@@ -70,8 +70,13 @@ _LOOK = {
     "ytick.color": _GRID,
     "ytick.labelcolor": _INK,
 }
-# Seven entries are no wider than the axes.
-_LEGEND: dict[str, Any] = {"handletextpad": 0.4, "handlelength": 1.2, "columnspacing": 0.9}
+# Four entries are no wider than a picture.
+_LEGEND: dict[str, Any] = {
+    "loc": "outside upper left",
+    "handletextpad": 0.4,
+    "handlelength": 1.2,
+    "columnspacing": 0.9,
+}
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ def drawn(
 
 
 def scale_axis(ax: Axes, which: Literal["x", "y"], column: Column, least: float = 1.0) -> None:
-    """Gives an axis its label, its scale and few ticks.
+    """Gives an axis its label, its scale and its ticks.
 
     Args:
         ax: The axes, with everything that is drawn.
@@ -133,8 +138,6 @@ def scale_axis(ax: Axes, which: Literal["x", "y"], column: Column, least: float 
         least: The smallest number that is shown: a logarithmic scale has only positive
             ones.
     """
-    from matplotlib.ticker import MaxNLocator
-
     axis = ax.xaxis if which == "x" else ax.yaxis
     axis.set_label_text(column.title)
     if column.log and least > 0:
@@ -142,18 +145,20 @@ def scale_axis(ax: Axes, which: Literal["x", "y"], column: Column, least: float 
     elif 0 < len(column.labels) <= _MOST_CODES:
         codes, labels = zip(*column.labels, strict=True)
         axis.set_ticks(codes, [cut(label, _MOST_CHARACTERS) for label in labels])
-    else:
-        steps = [1, 2, 5, 10] if column.whole else [1, 2, 2.5, 5, 10]
-        axis.set_major_locator(MaxNLocator(_MOST_TICKS, steps=steps, integer=column.whole))
+    elif column.whole:
+        ax.locator_params(axis=which, integer=True)
 
 
 def legend_above(ax: Axes) -> None:
     """Draws the legend above the axes, where it hides no marks."""
-    where: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
-    shown = ax.legend(ncols=4, **_LEGEND, **where)
-    for handle in shown.legend_handles:
-        if handle is not None:
-            handle.set(alpha=1.0, rasterized=False)
+    if (inside := ax.get_legend()) is not None:
+        inside.remove()
+    figure = ax.get_figure(root=True)
+    if figure is not None:
+        shown = figure.legend(*ax.get_legend_handles_labels(), ncols=4, **_LEGEND)
+        for handle in shown.legend_handles:
+            if handle is not None:
+                handle.set(alpha=1.0, rasterized=False)
 
 
 def marks(
@@ -211,21 +216,21 @@ def _svg(figure: Figure, salt: str) -> str:
 def _fit(ax: Axes) -> None:
     """Labels no longer than their axis, plain numbers on log scales, and many marks as an image."""
     import numpy as np
-    from matplotlib.ticker import FixedFormatter, FuncFormatter, NullFormatter
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
     place, figure = ax.get_position(), ax.get_figure(root=True)
     width, height = figure.get_size_inches() if figure is not None else (_WIDTH, _WIDTH)
     for axis, inches in ((ax.xaxis, place.width * width), (ax.yaxis, place.height * height)):
         most = max(8, int(_PER_INCH * inches))
         axis.set_label_text(fill(axis.get_label_text(), most))
-        formatter = axis.get_major_formatter()
         if axis.get_scale() == "log":
             axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
             axis.set_minor_formatter(NullFormatter())
-        elif axis is ax.xaxis and isinstance(formatter, FixedFormatter):
-            aslant = sum(map(len, formatter.seq)) > most
-            for label in ax.get_xticklabels() if aslant else ():
-                label.set(rotation=30, ha="right", rotation_mode="anchor")
+        elif axis is ax.xaxis and isinstance(axis.get_major_locator(), FixedLocator):
+            labels = axis.get_majorticklabels()
+            aslant = sum(len(label.get_text()) for label in labels) > most
+            for label in labels if aslant else ():
+                label.set(rotation=45, ha="right", rotation_mode="anchor")
     for line in ax.lines:
         line.set_rasterized(np.size(line.get_xdata()) > MOST_MARKS)
     for marks in ax.collections:
