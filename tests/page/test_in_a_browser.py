@@ -53,6 +53,7 @@ def test_pages_fit_every_screen(made, session, tmp_path):
     page = tmp_path / "page.html"
     page.write_text(report_page(made(tmp_path / "lab.db")), encoding="utf-8")
     require_harmless(page.read_text(encoding="utf-8"))
+    assert "stroke: #000000" not in page.read_text(encoding="utf-8")  # lost on a dark page
     for width in WIDTHS:
         session.open(page, width)
         assert session.wrong() == []

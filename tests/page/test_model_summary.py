@@ -124,6 +124,22 @@ def test_each_context_has_its_best_trial_and_its_recommended_point(tmp_path, no_
         assert row[5] == f"{float(study.recommended([z]).prediction.mean):.4g}"
 
 
+def test_the_probabilities_of_candidate_models_add_up(tmp_path, no_pictures):
+    models = bx.CandidateModels.lengthscales(rbf(1.0), [0.1, 0.3, 2.0], 0.01)
+    points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+    strategy = bx.algorithms.he_gp_ucb(points, models, rkhs_bound=0.5, noise_std=0.1, delta=0.1)
+    study = bx.Study(tmp_path / "lab.db", strategy)
+    for value in (0.5, -0.5, 0.4):
+        study.tell(study.ask(), value)
+    evidence = [row["log_marginal_likelihood"] for row in study.report()["models"]]
+    weights = [math.exp(each) for each in evidence]
+    rows = Parsed(report_page(study)).table("model", "trials", "probability")
+    assert [row[0] for row in rows] == strategy.names
+    assert [float(row[2].removesuffix(" %")) for row in rows] == pytest.approx(
+        [100 * each / sum(weights) for each in weights], rel=1e-3
+    )
+
+
 def test_what_cannot_be_said_is_said_with_its_reason(tmp_path, no_pictures):
     study = bx.Study(tmp_path / "a.db", RandomSearch(SPACE))
     assert summary_of(study).missing == ["The model knows no value yet."]

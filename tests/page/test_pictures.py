@@ -33,7 +33,7 @@ SUMMARY = ModelSummary(
     ),
     at_recommended=AT,
     gain=SimpleNamespace(x=[POINT] * 2, gain=1.5, probability=0.4, noise_std=0.3),
-    at_batch=[AT] * 2,
+    at_batch=[Prediction(3.0, [0.0, 2.0, 4.0, 8.0], []), Prediction(5.0, [4.5, 4.6, 5.4, 5.5], [])],
     pending={6: AT},
 )
 
@@ -151,6 +151,21 @@ def test_all_parameters_together_are_on_their_own_scales(shown):
     marks = {text.get_text(): text.get_position()[0] for text in ax.texts}
     near([marks[each] for each in ("20", "80", "0.0001", "ethanol")], [0, 1, 0, 0.5])
     assert {"temperature (°C)", "catalyst (mol/l)", "yield (%)"} <= set(marks)
+
+
+def test_a_line_has_a_gap_where_a_parameter_does_not_count(tmp_path, figures):
+    space = bx.Space(
+        method=bx.Choice(["oven", "laser"]),
+        power=bx.Real(1, 10),
+        conditions={"power": ("method", ["laser"])},
+    )
+    study = bx.Study(tmp_path / "lab.db", RandomSearch(space))
+    study.attach({"method": "oven"}, 1.0)
+    study.attach({"method": "laser", "power": 4.0}, 2.0)
+    found = pictures(read_overview(tmp_path / "lab.db"), [], NOW, ModelSummary())
+    _, (ax,) = with_axes(found, figures)["All parameters together"]
+    (bundle,) = (each for each in ax.collections if isinstance(each, LineCollection))
+    near([path.vertices[1][0] for path in bundle.get_paths()], [math.nan, 0.5])
 
 
 def test_feedback_runs_from_the_ask_to_the_end(shown):

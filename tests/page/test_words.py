@@ -70,6 +70,12 @@ def test_what_the_model_says_is_said_in_its_numbers(path, no_pictures, minimize)
     ):
         assert words in parsed.text
     assert parsed.table("trial", "at")[0][4] == "4"
+    why = [row[-1] for row in parsed.table("at", "predicted yield (%)")]
+    best = "the model predicts the best value here"
+    if minimize:
+        assert why == [best, "what is learned here tells about other points"]
+    else:
+        assert why == ["may reach 8 %; 4 % is predicted at the recommended point", best]
     itself, measured = parsed.table("", "predicted yield (%)")
     assert itself[1:] == ["4", "2 to 6", "0 to 8"] and measured[1:] == ["4", "1 to 7", "-1 to 9"]
 
