@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from botorch_ext.analysis import estimates, information_gain
     from botorch_ext.codec import allow_argument
     from botorch_ext.delays import rounds
-    from botorch_ext.domains import Box, Choice, ContextSpace, FiniteSet, Integer, Real, Space
+    from botorch_ext.domains import Box, ContextSpace, FiniteSet, Space
     from botorch_ext.domains.sharded_set import ShardedSet
     from botorch_ext.hyperparameters.fitted import Fitted
     from botorch_ext.hyperparameters.particles import Particles
     from botorch_ext.models import CandidateModels, FinitePosterior, KernelGP
+    from botorch_ext.parameters import Choice, Integer, Real
     from botorch_ext.reports.report_page import report_page
     from botorch_ext.search.planning import Plan, plan
     from botorch_ext.search.region import Region
@@ -94,11 +95,12 @@ __all__ = [
 # import, its input constructors 0.6 s. The modules that hold the names that are no modules:
 _HOMES = {
     "codec": ("allow_argument",),
-    "domains": ("Box", "Choice", "ContextSpace", "FiniteSet", "Integer", "Real", "Space"),
+    "domains": ("Box", "ContextSpace", "FiniteSet", "Space"),
     "domains.sharded_set": ("ShardedSet",),
     "hyperparameters.fitted": ("Fitted",),
     "hyperparameters.particles": ("Particles",),
     "models": ("CandidateModels", "FinitePosterior", "KernelGP"),
+    "parameters": ("Choice", "Integer", "Real"),
     "reports.report_page": ("report_page",),
     "search.planning": ("Plan", "plan"),
     "search.region": ("Region",),

@@ -54,10 +54,7 @@ RENAMED: dict[str, str] = {}
 _PLACES = {
     name: module
     for module, names in {
-        "botorch_ext.domains": (
-            *("Box", "Choice", "ContextSpace", "FiniteSet", "Integer", "Real", "Space"),
-        ),
-        "botorch_ext.domains.choices": ("Fixed", "Ordered"),
+        "botorch_ext.domains": ("Box", "ContextSpace", "FiniteSet", "Space"),
         "botorch_ext.hyperparameters.fitted": ("Fitted",),
         "botorch_ext.hyperparameters.particles": ("Particles",),
         "botorch_ext.hyperparameters.prior": ("Prior",),
@@ -67,6 +64,7 @@ _PLACES = {
         "botorch_ext.kernels.smoothness": ("HolderConstants",),
         "botorch_ext.models": ("CandidateModels", "KernelGP"),
         "botorch_ext.models.kernel_variants": ("GrowingFamily", "default_growth"),
+        "botorch_ext.parameters": ("Choice", "Fixed", "Integer", "Ordered", "Real"),
         "botorch_ext.strategies": ("Terms",),
         "botorch.models.kernels.categorical": ("CategoricalKernel",),
         "gpytorch.kernels": (

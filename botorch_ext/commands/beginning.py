@@ -12,10 +12,10 @@ from typing import Any
 from botorch_ext import algorithms
 from botorch_ext.checks import did_you_mean, short
 from botorch_ext.domains import Choice, Integer, Real, Space
-from botorch_ext.domains.choices import Ordered
 from botorch_ext.exceptions import StudyError
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.hyperparameters.particles import Particles
+from botorch_ext.parameters import Ordered
 from botorch_ext.strategies import Strategy
 
 _TYPES = {"real": Real, "integer": Integer, "choice": Choice, "ordered": Ordered}

@@ -19,14 +19,15 @@ from botorch_ext.studies.trial_frames import settings_of
 
 def predict(given: argparse.Namespace) -> str:
     """Predictions at the points of a sheet, as CSV: its parameters and contexts, then the mean and
-    the standard deviation of f, and quantiles of f and of an observation."""
+    the standard deviation of f, and quantiles of f and of an observation, all to the third digit of
+    the standard deviation."""
     study, sheet = _looked_at(given), read_sheet(given)
     heads, strategy = study.heads, study.strategy
     points = points_of(sheet, heads)
     trials = trials_of_points(points, strategy)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideDomainWarning)  # its rows are not those of the sheet
-        found = study.predict(trials).numbers
+        found = study.predict(trials).readable
     if outside := [p.where for p, trial in zip(points, trials, strict=True) if trial.info]:
         message = (
             f"{len(outside)} of {len(points)} points lie outside the domain, where the model "
@@ -36,7 +37,7 @@ def predict(given: argparse.Namespace) -> str:
     given.written = f"predictions at {counted(len(trials), 'point')}"
     names = (*heads.params, *heads.contexts)
     rows = [settings_of(trial, strategy) for trial in trials]
-    numbers = zip(*(values.tolist() for values in found.values()), strict=True)
+    numbers = zip(*found.values(), strict=True)
     return written(
         [*map(heads.head, names), *free_names(found, names)],
         [[*map(row.get, names), *each] for row, each in zip(rows, numbers, strict=True)],
@@ -53,8 +54,8 @@ def recommended(given: argparse.Namespace) -> str:
         for name, value in found.params.items()
     ]
     objective = heads.head(heads.objective)
-    numbers = found.prediction.numbers.items()
-    lines += [f"{objective}, predicted {name}: {number(float(each))}" for name, each in numbers]
+    numbers = found.prediction.readable.items()
+    lines += [f"{objective}, predicted {name}: {number(each)}" for name, (each,) in numbers]
     lines.append(f"was evaluated: {'yes' if found.is_evaluated else 'no'}")
     lines.append(f"as good as every evaluated point with probability: {number(found.probability)}")
     shortfall = number(found.shortfall)

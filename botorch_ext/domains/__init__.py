@@ -1,7 +1,6 @@
 """Domains: where actions live, a box in R^d or a finite set of points, and contexts beside them."""
 
 from botorch_ext.domains.box import Box
-from botorch_ext.domains.choices import Choice
 from botorch_ext.domains.contexts import (
     ContextLike,
     ContextSpace,
@@ -9,9 +8,9 @@ from botorch_ext.domains.contexts import (
     with_context,
 )
 from botorch_ext.domains.finite_set import Domain, FiniteSet
-from botorch_ext.domains.parameters import Integer, Real
 from botorch_ext.domains.points import as_points, checked_like, checked_tensor, require_same_kind
 from botorch_ext.domains.space import Space
+from botorch_ext.parameters import Choice, Integer, Real
 
 __all__ = [
     "Box",

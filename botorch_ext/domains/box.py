@@ -535,6 +535,17 @@ class Box(Immutable):
         kept = torch.where(self._linear.hold(kept)[:, None], kept, otherwise)
         return torch.where(holds, X, kept)
 
+    def settable(self, X: Tensor) -> Tensor:
+        """Round points to the digits that are asked; only a `Space` can have such columns.
+
+        Args:
+            X: Points of the box, ``... x d``.
+
+        Returns:
+            Points of the box, ``... x d``: here the same ones.
+        """
+        return X
+
     def without_steps(self) -> Box:
         """The same box with continuous columns in place of whole numbers and other steps.
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from botorch_ext.checks import one_number, some_of, whole_number
 from botorch_ext.domains import host
-from botorch_ext.domains.steps import TOLERANCE, Steps
+from botorch_ext.parameters.steps import TOLERANCE, Steps
 from botorch_ext.state import Immutable
 
 # A number may miss a step by so many times its floating-point precision.

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import one_number, short
+from botorch_ext.domains import host
 from botorch_ext.domains.box import Box, require_known
-from botorch_ext.domains.choices import Choice, Fixed, Ordered
-from botorch_ext.domains.parameters import Parameter
 from botorch_ext.domains.points import Params
 from botorch_ext.domains.written_constraints import LinearConstraint, is_matrix, read, written
 from botorch_ext.exceptions import OutsideDomainError
+from botorch_ext.parameters import Choice, Ordered, Parameter, Real
 
 #: The name of a parent parameter, and the values of it for which a parameter counts.
 Condition = tuple[str, Sequence[Any]]
@@ -75,6 +75,7 @@ class Space(Box):
     _given_constraints: Any
     _texts: list[str]
     _located: dict[int, Tensor]
+    _rounded: dict[int, Real]
 
     def __init__(
         self,
@@ -124,11 +125,13 @@ class Space(Box):
                 if name in columns
             },
         )
-        located = {j: each.located for j, each in enumerate(free) if isinstance(each, Choice)}
+        described = {j: each for j, each in enumerate(free) if isinstance(each, Choice)}
         self._set(
             "_located",
-            {j: each.to(self.device) for j, each in located.items() if each is not None},
+            {j: _located(e).to(self.device) for j, e in described.items() if e.descriptors},
         )
+        rounded = {j: each for j, each in enumerate(free) if isinstance(each, Real)}
+        self._set("_rounded", {j: each for j, each in rounded.items() if each.asked_digits})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -214,6 +217,35 @@ class Space(Box):
         x = self.bounds.new_tensor([numbers[each] for each in self._names])
         return self.require_contains(x, name)[0]
 
+    @property
+    def is_plain(self) -> bool:
+        return super().is_plain and not self._rounded
+
+    def settable(self, X: Tensor) -> Tensor:
+        """Round points to the digits that are asked, one column after the other.
+
+        A rounded number outside of the space is replaced by the rounded number on the other side.
+        If that lies outside too, the number stays as it is.
+
+        Args:
+            X: Points of the space, ``... x d``.
+
+        Returns:
+            Points of the space, ``... x d``.
+        """
+        if not self._rounded:
+            return X
+        rows = X.reshape(-1, self.dim)
+        active = self.active(rows)
+        for j, parameter in self._rounded.items():
+            pairs = rows.new_tensor([parameter.settable(x) for x in rows[:, j].tolist()])
+            other, nearer = rows.clone(), rows.clone()
+            nearer[:, j], other[:, j] = pairs.view(-1, 2).unbind(-1)
+            for moved in (other, nearer):
+                fits = active[:, j] & self._hold(moved)
+                rows = torch.where(fits[:, None], moved, rows)
+        return rows.view_as(X)
+
     def params_of(self, x: Tensor) -> dict[str, Any]:
         """The values by name of a tensor that is known to be a point of the space.
 
@@ -224,7 +256,9 @@ class Space(Box):
             The dict that `params` returns.
         """
         numbers = {name: parameter.ends[0] for name, parameter in self.parameters.items()}
-        numbers |= zip(self._names, x.tolist(), strict=True)
+        # The shortest decimals: 0.0149, which a float32 holds as 0.014899999834597111.
+        decimals = x.tolist() if x.dtype == torch.float64 else map(float, map(str, x.cpu().numpy()))
+        numbers |= zip(self._names, decimals, strict=True)
         return {
             name: parameter.decoded(numbers[name])
             for name, parameter in self.parameters.items()
@@ -275,7 +309,7 @@ class Space(Box):
                     )
             parent = self.parameters[pair[0]]
             has_steps = parent.is_whole or parent.spacing is not None
-            if not (has_steps or isinstance(parent, Choice | Fixed)):
+            if not (has_steps or isinstance(parent, Choice)):
                 raise ValueError(
                     f"condition of {name}: {pair[0]} must be a choice or have whole numbers or "
                     f"steps, got {parent!r}"
@@ -352,6 +386,14 @@ class Space(Box):
                 f"{name} must be a range of numbers to be in a constraint, got {parameter!r}"
             )
         return line
+
+
+def _located(choice: Choice) -> Tensor:
+    """The positions of the values of a choice in descriptor space, ``k x p``, scaled so that the
+    farthest two are 1 apart."""
+    D = host.tensor(choice.telling, dtype=torch.float64)
+    D = (D - D.mean(dim=0)) / D.std(dim=0, correction=0)
+    return D / torch.cdist(D, D).max()
 
 
 def _checked(

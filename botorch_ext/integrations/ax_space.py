@@ -18,13 +18,9 @@ from ax.core.search_space import SearchSpace
 from ax.core.types import TParameterization
 from ax.exceptions.core import UnsupportedError, UserInputError
 
-from botorch_ext.domains.choices import Choice, Fixed, Ordered
-from botorch_ext.domains.parameters import Integer, Parameter, Real
 from botorch_ext.domains.space import Space
 from botorch_ext.domains.written_constraints import LinearConstraint
-
-# Numbers count as even steps if they miss them by at most so many steps.
-_TOLERANCE = 1e-9
+from botorch_ext.parameters import ALL_DIGITS, Choice, Fixed, Integer, Ordered, Parameter, Real
 
 
 class AxSpace:
@@ -192,8 +188,10 @@ def _parameter(given: AxParameter, is_constrained: bool) -> Parameter:
         raise UnsupportedError(f"parameter {given.name!r} must not be of the kind {kind}")
     if given.parameter_type is ParameterType.INT:
         return Integer(int(given.lower), int(given.upper), log=given.log_scale)
-    step = None if given.digits is None or given.log_scale else 10.0**-given.digits
-    return Real(float(given.lower), float(given.upper), log=given.log_scale, step=step)
+    low, high = float(given.lower), float(given.upper)
+    if given.digits is None or given.log_scale:  # Ax rounds the values of log scales
+        return Real(low, high, log=given.log_scale, significant=ALL_DIGITS)
+    return Real(low, high, step=10.0**-given.digits)
 
 
 def _choice(given: ChoiceParameter, is_constrained: bool) -> Parameter:
@@ -202,14 +200,16 @@ def _choice(given: ChoiceParameter, is_constrained: bool) -> Parameter:
         return Choice(values)
     if is_constrained and given.is_numeric:
         low, high = float(values[0]), float(values[-1])
-        step = (high - low) / (len(values) - 1)
-        places = [abs((value - low) / step - i) for i, value in enumerate(values)]
-        if max(places) > _TOLERANCE * len(values):
+        evenly = Real(low, high, step=(high - low) / (len(values) - 1))
+        try:
+            for value in values:
+                evenly.encoded(value)
+        except ValueError as error:
             raise UnsupportedError(
                 f"parameter {given.name!r} must have values at even steps to be in a constraint, "
                 f"got {list(values)}"
-            )
-        return Real(low, high, step=step)
+            ) from error
+        return evenly
     return Ordered(values)
 
 

@@ -12,10 +12,9 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from botorch_ext.domains.choices import Choice
-from botorch_ext.domains.parameters import Integer, Parameter, Real
 from botorch_ext.domains.space import Condition, Space
 from botorch_ext.integrations.recipes import UnsearchableSpace
+from botorch_ext.parameters import ALL_DIGITS, Choice, Integer, Parameter, Real
 
 
 def free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
@@ -84,7 +83,9 @@ def parameter(name: str, distribution: BaseDistribution) -> Parameter:
     try:
         match distribution:
             case FloatDistribution(low=low, high=high, log=log, step=step):
-                return Real(low, high, log=log, step=step)
+                if step is not None:
+                    return Real(low, high, step=step)
+                return Real(low, high, log=log, significant=ALL_DIGITS)
             case IntDistribution(low=low, high=high, log=log, step=step):
                 return Integer(low, high, log=log, step=step)
             case CategoricalDistribution(choices=choices):

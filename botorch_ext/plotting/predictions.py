@@ -110,7 +110,7 @@ def plot_slices(
     axes = figure_of(len(dims), _COLUMNS) if axes is None else axes
     if len(axes) != len(dims):
         raise ValueError(f"axes must be one for each of the {len(dims)} slices, got {len(axes)}")
-    X, Y = _observations(study, strategy, context)
+    X, Y = _observations(strategy, context)
     ranges = []
     for ax, dim in zip(axes, dims, strict=True):
         line = slice_through(box, base, dim, num_points)
@@ -141,7 +141,7 @@ def plot_contours(
     observations in the context, wherever their other columns are.
 
     Columns are drawn as by `plot_slices`. What constraints exclude is empty. The lightest colour is
-    the best, which is the lowest mean in a study that minimises.
+    the best, which is the lowest mean if the strategy minimises.
 
     Args:
         study: A study or a strategy, on a `Box`.
@@ -175,13 +175,13 @@ def plot_contours(
     means[inside.cpu()] = to_numpy(study.predict(points[inside], context=context).mean)
     ax = axes_or_new(ax)
     edges = (_edges(to_numpy(s), dim in box.log) for s, dim in zip(sides, known, strict=True))
-    colors = "viridis_r" if isinstance(study, Study) and study.minimize else "viridis"
+    colors = "viridis_r" if study.minimize else "viridis"
     mesh = ax.pcolormesh(*edges, means.reshape(len(sides[1]), -1), cmap=colors, rasterized=True)
     figure = ax.get_figure(root=True)
     if figure is not None:
         bar = figure.colorbar(mesh, ax=ax, label=f"posterior mean of {_objective(study)}")
         bar.solids.set_rasterized(True)  # type: ignore[union-attr]
-    X = to_numpy(_observations(study, strategy, context)[0][:, known])
+    X = to_numpy(_observations(strategy, context)[0][:, known])
     mark: dict[str, Any] = {"linestyle": "none", "marker": "o", "clip_on": False}
     look = {"markersize": 4, "markerfacecolor": "white", "markeredgecolor": "black"}
     ax.plot(*X.T, label="evaluations", markeredgewidth=0.6, **mark, **look)
@@ -216,16 +216,14 @@ def _through(
     return base, box.active(base).nonzero().flatten().tolist() if dims is None else list(dims)
 
 
-def _observations(
-    study: Study | Strategy, strategy: Strategy, context: ContextLike | None
-) -> tuple[Tensor, Tensor]:
-    """The observations in the context, ``n x d`` and ``n``, in the sign of the study."""
+def _observations(strategy: Strategy, context: ContextLike | None) -> tuple[Tensor, Tensor]:
+    """The observations in the context, ``n x d`` and ``n``."""
     X, Y = strategy.evaluated()
     dim, space = strategy.domain.dim, strategy.context_space
     if space is not None and context is not None:
         here = (X[:, dim:] == space.checked(context, X, X.shape[1] - dim)).all(dim=-1)
         X, Y = X[here], Y[here]
-    return X[:, :dim], -Y if isinstance(study, Study) and study.minimize else Y
+    return X[:, :dim], Y
 
 
 def _objective(study: Study | Strategy) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from botorch_ext.reports.strategy_description import as_dict, finite_rows, is_number, strategies
-from botorch_ext.reports.words import in_words, number, short
+from botorch_ext.parameters import Choice, Fixed, Integer, Ordered, Parameter, Real
+from botorch_ext.reports.strategy_description import as_dict, finite_rows, strategies
+from botorch_ext.reports.words import number, short
 
 #: Stands for the number of a column that does not count.
 NOTHING = "\u2013"
+_KINDS = {kind.__name__: kind for kind in (Real, Integer, Choice, Ordered, Fixed)}
 
 
 @dataclass(frozen=True)
@@ -157,59 +158,39 @@ def _numbered(space: dict[str, Any], prefix: str, num: int) -> list[Column]:
 
 def _named(space: dict[str, Any], num: int, text: Callable[[str], str]) -> list[Column]:
     """Columns of named parameters; none where it is no space of so many columns."""
-    parameters = {name: as_dict(each) for name, each in as_dict(space.get("parameters")).items()}
-    free = [name for name, each in parameters.items() if _varies(each)]
-    if len(free) != num or not free:
+    try:
+        parameters = {n: _parameter(each) for n, each in as_dict(space.get("parameters")).items()}
+        free = [name for name, each in parameters.items() if each.ends[0] < each.ends[1]]
+        needs = {
+            name: (free.index(parent), tuple(map(parameters[parent].encoded, values)))
+            for name, (parent, values) in as_dict(space.get("conditions")).items()
+            if parent in free
+        }
+    except (LookupError, TypeError, ValueError):  # of parameters that cannot be made
         return []
-    conditions = as_dict(space.get("conditions"))
     return [
         Column(
             text(name),
-            unit=text(unit) if isinstance(unit := known.get("unit"), str) else "",
-            log=known.get("log") is True,
-            whole=known.get("class") == "Integer",
-            labels=tuple(
-                (float(code), text(_as_written(value)))
-                for code, value in enumerate(_listed(known.get("values")))
-            ),
+            unit=text(known.unit or ""),
+            log=known.log,
+            whole=isinstance(known, Integer),
+            labels=_labels(known, text),
             has_name=True,
-            needs=_named_needs(conditions.get(name), parameters, free),
+            needs=needs.get(name),
         )
-        for name in free
+        for name in (free if len(free) == num else ())
         for known in [parameters[name]]
     ]
 
 
-def _as_written(value: Any) -> str:
-    """A choice with all its digits and letters."""
-    return value if isinstance(value, str) else str(value) if is_number(value) else in_words(value)
+def _parameter(plain: dict[str, Any]) -> Parameter:
+    arguments = dict(plain)
+    return _KINDS[arguments.pop("class")](**arguments)
 
 
-def _named_needs(
-    needed: Any, parameters: dict[str, dict[str, Any]], free: list[str]
-) -> tuple[int, tuple[float, ...]] | None:
-    """The place of the parameter that a condition names, and the numbers of its values."""
-    if not isinstance(needed, list) or len(needed) != 2 or needed[0] not in free:
-        return None
-    parent, values = needed[0], _listed(needed[1])
-    known = _listed(parameters[parent].get("values"))
-    numbers = [known.index(value) for value in values if value in known] if known else values
-    return free.index(parent), tuple(float(number) for number in numbers if is_number(number))
-
-
-def _varies(parameter: dict[str, Any]) -> bool:
-    """Whether a parameter has two values, so that it has a column."""
-    if "values" in parameter:
-        return len(_listed(parameter["values"])) > 1
-    ends = finite_rows([[parameter.get("low"), parameter.get("high")]])
-    if not ends:
-        return False
-    (low, high), digits, step = ends[0], parameter.get("digits"), parameter.get("step")
-    if type(digits) is int and 0 <= digits <= 15:
-        return math.floor(high * 10**digits + 1e-9) > math.ceil(low * 10**digits - 1e-9)
-    steps = finite_rows([step]) if step is not None else []
-    # In steps, whatever the sign of the ends is.
-    return (high - low) / steps[0][0] >= 1 - 1e-9 if steps and steps[0][0] > 0 else low < high
+def _labels(parameter: Parameter, text: Callable[[str], str]) -> tuple[tuple[float, str], ...]:
+    values = parameter.values if isinstance(parameter, Choice) else ()
+    return tuple((float(code), text(str(value))) for code, value in enumerate(values))
 
 
 def _needs(space: dict[str, Any], j: int, num: int) -> tuple[int, tuple[float, ...]] | None:

@@ -46,7 +46,7 @@ class FirstPoints(Immutable):
         near_middle: bool = False,
     ) -> None:
         self._seed = seed
-        self._domain = domain
+        self._domain = self._whole = domain
         if (
             near_middle
             and num is None
@@ -103,4 +103,5 @@ class FirstPoints(Immutable):
         if isinstance(self._domain, FiniteSet):
             rows = self._domain.sample_indices(num_points, self._seed).tolist()
             return self._domain.points[rows], rows
-        return self._domain.sample(num_points, self._seed), None
+        whole: Any = self._whole  # a Box, as its part is
+        return whole.settable(self._domain.sample(num_points, self._seed)), None

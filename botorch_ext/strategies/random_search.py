@@ -25,6 +25,7 @@ class RandomSearch(Strategy):
         initial: Observations from before the study, as for `Strategy`.
         num_initial: The number of Sobol points that are asked first.
         context_domain: The contexts, as for `Strategy`. None: no contexts.
+        minimize: As for `Strategy`.
 
     Example:
         >>> import botorch_ext as bx
@@ -42,11 +43,11 @@ class RandomSearch(Strategy):
         generator = torch.Generator().manual_seed(self._seed_of(len(self.history.trials)))
         points = choices.points(self.domain)
         if points is None:
-            if not self.domain.is_plain:  # pyright: ignore - a Box, since it has no points
-                return self.domain.sample(1, self._seed_of(len(self.history.trials)))[0], {}
-            share = host.rand(self.domain.dim, generator=generator, dtype=torch.float64)
-            lower, upper = self.domain.bounds  # pyright: ignore - a Box, since it has no points
-            return torch.lerp(lower, upper, share.to(lower)), {}
+            box: Any = self.domain  # a Box, since it has no points
+            if not box.is_plain:
+                return box.settable(box.sample(1, self._seed_of(len(self.history.trials)))[0]), {}
+            share = host.rand(box.dim, generator=generator, dtype=torch.float64)
+            return torch.lerp(box.lower, box.upper, share.to(box.lower)), {}
         row = int(host.randint(len(points), (), generator=generator))
         return points[row].clone(), choices.places(row)
 
@@ -55,7 +56,7 @@ class RandomSearch(Strategy):
 
     def evaluated_means(self) -> Tensor:
         # Without a model the observation itself is the best guess.
-        return self.evaluated()[1]
+        return self._maximised()[1]
 
     def means_at(self, X: Tensor) -> Tensor:
-        return self.evaluated()[1]  # whatever the context
+        return self._maximised()[1]  # whatever the context

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from botorch_ext.checks import short
-from botorch_ext.domains.choices import Choice, Fixed
-from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError
+from botorch_ext.parameters import Choice, Parameter
 from botorch_ext.studies.sheets import Sheet, harmless
 
 _NUMBER = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
@@ -36,7 +35,7 @@ def decimal_of(sheet: Sheet, places: Mapping[str, int], parameters: Mapping[str,
     numeric = {
         head: place
         for head, place in places.items()
-        if not isinstance(parameters.get(head), Choice | Fixed)
+        if not isinstance(parameters.get(head), Choice)
     }
     numbers = [
         (row.number, head, row.cells[place])
@@ -97,16 +96,15 @@ def value(text: str, parameter: Parameter | None, decimal: str | None = None) ->
     Raises:
         ValueError: As `number`.
     """
-    if not isinstance(parameter, Choice | Fixed):
+    if not isinstance(parameter, Choice):
         return number(text, decimal)
-    values = parameter.values if isinstance(parameter, Choice) else [parameter.value]
     # Blanks around the text of a cell are not kept.
     same = [
         each
-        for each in values
+        for each in parameter.values
         if text in [known.strip() for known in (str(each), harmless(str(each)))]
     ]
-    return next(iter(same or [each for each in values if _is_meant(text, each)]), text)
+    return next(iter(same or [each for each in parameter.values if _is_meant(text, each)]), text)
 
 
 def trial_id(cell: Any) -> int | None:

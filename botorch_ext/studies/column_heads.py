@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from botorch_ext.checks import did_you_mean, named
 from botorch_ext.domains import Box, Space
-from botorch_ext.domains.choices import Fixed
-from botorch_ext.domains.parameters import Parameter
 from botorch_ext.exceptions import TableError, TableWarning
+from botorch_ext.parameters import Parameter
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.noted_warnings import level_of_the_caller
 from botorch_ext.studies.sheets import IN_MEMORY, Origin, harmless
@@ -192,8 +191,7 @@ def _columns(
 ) -> tuple[dict[str, str | None], dict[str, Parameter], set[str]]:
     """The units by name, the parameters by name, and the names whose cells may be empty."""
     if isinstance(domain, Space):
-        optional = {n for n, each in domain.parameters.items() if isinstance(each, Fixed)}
-        optional |= {*domain.parameters} - {*domain.names} | {*domain.named_conditions}
+        optional = {*domain.parameters} - {*domain.names} | {*domain.named_conditions}
         return dict(domain.units), dict(domain.parameters), optional
     names = domain.names  # pyright: ignore[reportAttributeAccessIssue]
     conditions = domain.conditions if isinstance(domain, Box) else {}

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import re
 import shlex
@@ -310,6 +311,31 @@ def test_a_copy_of_an_open_study_lacks_nothing(folder, capsys):
     assert "got no file" in refused(capsys, "copy", "no.db", "tuesday.db")
     assert "pg_dump" in refused(capsys, "copy", "postgresql+psycopg://me@host/lab", "tuesday.db")
     assert (folder / "monday.db").read_bytes() == content and not (folder / "tuesday.db").exists()
+
+
+def test_what_is_written_can_be_set_and_read(folder, capsys):
+    text = '[parameters.dose]\ntype = "real"\nlow = 1e-4\nhigh = 0.1\nlog = true\n'
+    (folder / "space.toml").write_text(text + TIME, encoding="utf-8")
+    shown(capsys, "new", "lab.db", "space.toml")
+    (folder / "old.csv").write_text("dose,time,value\n0.0123456789,3.3,0.25\n", encoding="utf-8")
+    shown(capsys, "attach", "lab.db", "old.csv")
+    sheet = rows_of(shown(capsys, "ask", "lab.db", "-n", "9"))
+    assert all(row["dose"] == repr(float(f"{float(row['dose']):.2e}")) for row in sheet)
+    study = bx.Study("lab.db")
+    study.tell_all({int(row["trial"]): float(row["dose"]) - 0.5 for row in sheet})
+    # A trial as it was set is whole in the table for programs, and can be read in the one for eyes.
+    assert rows_of(shown(capsys, "trials", "lab.db", "--csv"))[0]["dose"] == "0.0123456789"
+    assert "0.0123457" in shown(capsys, "trials", "lab.db")
+    lines = "".join(f"{row['dose']},{row['time [s]']}\n" for row in sheet)
+    (folder / "points.csv").write_text(f"dose,time\n{lines}", encoding="utf-8")
+    found = rows_of(shown(capsys, "predict", "lab.db", "points.csv"))
+    numbers = study.predict([trial.params for trial in study.strategy.history.trials[1:]]).numbers
+    for i, row in enumerate(found):
+        assert row["dose"] == sheet[i]["dose"]
+        last = 10.0 ** (math.floor(math.log10(numbers["std"][i])) - 2)
+        for name, whole in numbers.items():
+            assert abs(float(row[name]) - float(whole[i])) <= 0.5001 * last
+            assert float(row[name]) == pytest.approx(round(float(row[name]) / last) * last)
 
 
 def words_and_numbers(text):

@@ -6,7 +6,7 @@ import random
 import torch
 
 import botorch_ext as bx
-from botorch_ext.domains.choices import Fixed, Ordered
+from botorch_ext.parameters import Fixed, Ordered
 
 WORDS = ("water", "ethanol", "dmso", "thf", "none")
 

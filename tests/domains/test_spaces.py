@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import botorch_ext as bx
-from botorch_ext.domains.choices import Fixed, Ordered
 from botorch_ext.domains.outside_points import outside_point, params_outside
 from botorch_ext.domains.written_constraints import of_text, written
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.hyperparameters.inputs import Inputs
+from botorch_ext.parameters import Fixed, Ordered
 from tests.domains.drawn_spaces import a_space
 
 NAMES = {

@@ -10,11 +10,11 @@ import pytest
 from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
-from botorch_ext.domains.choices import Choice
 from botorch_ext.exceptions import BrokenStudyError, HostWarning, NewerStudyError, StudyError
 from botorch_ext.integrations.host_trials import HostTrial, Record
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.recipes import Recipe, UnsearchableSpace
+from botorch_ext.parameters import Choice
 from tests.hosts.machine import PLAIN, SPACE, Memory, objective
 from tests.hosts.methods import recipe
 

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -274,7 +275,7 @@ def test_predictions_are_printed_with_names_and_units():
     title, head, row, *_ = rows(predictions(2))
     assert title == ["Predictions", "at", "2", "points"]
     assert head[:6] == ["temperature", "[°C]", "solvent", "mean", "std", "5"]
-    assert row[:4] == ["61.5", "dmso", "0.333333", "0.166667"]
+    assert row[:4] == ["61.5", "dmso", "0.333", "0.167"]
     # Long tables are cut, and columns without names are numbered.
     long = rows(predictions(13, bx.Box([(0.0, 99.0), (0.0, 2.0)]), torch.ones(13, 1)))
     assert long[1][:5] == ["x0", "x1", "context0", "mean", "std"]
@@ -298,3 +299,14 @@ def test_recommendations_gains_and_importance_say_their_numbers():
     assert repr(Importance(("a",), torch.ones(1), torch.ones(1), 1.0)).startswith(
         "Importance of 1 parameter\n"
     )
+
+
+@pytest.mark.parametrize("std", [0.0, 3e-9, 0.00999, 0.0100, 1.0, 99.95, 12345.6])
+def test_numbers_that_are_read_have_the_third_digit_of_the_deviation(std):
+    one = predictions(1)
+    many = replace(one, mean=one.mean * 0 + math.pi * 1e3, std=one.std * 0 + std)
+    for name, (readable,) in many.readable.items():
+        whole = float(many.numbers[name][0])
+        last = 10.0 ** (math.floor(math.log10(std)) - 2) if std else 0.0
+        assert abs(readable - whole) <= 0.5001 * last
+        assert readable == float(f"{readable:.12g}") or last < 1e-9

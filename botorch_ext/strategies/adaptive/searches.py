@@ -60,7 +60,7 @@ class Pick:
     """The choice of a search.
 
     Args:
-        x: The ``d``-dim point.
+        x: The ``d``-dim point; in a box its numbers may have more digits than can be set.
         model: The position of the model that it is chosen for.
         info: The entries of ``info`` that say where it is: its row in a finite set or among the
             actions, its centre.

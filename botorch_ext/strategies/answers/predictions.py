@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -105,9 +106,10 @@ class Predictions(Immutable):
         )
 
     def __repr__(self) -> str:
-        """The table of `to_pandas`, in six digits."""
+        """The table of `to_pandas` in digits that can be read."""
         head = f"Predictions at {len(self)} point{'' if len(self) == 1 else 's'}"
-        return "\n  ".join([head, *lines_of(self._columns, self.domain, self.context_domain)])
+        columns = self._columns(self.readable)
+        return "\n  ".join([head, *lines_of(columns, self.domain, self.context_domain)])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -139,13 +141,11 @@ class Predictions(Immutable):
         Raises:
             ImportError: pandas is not installed.
         """
-        return frame(self._columns)
+        return frame(self._columns(self.numbers))
 
-    @property
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
         columns = columns_of(self.x, self.contexts, self.domain, self.context_domain)
-        names = free_names(self.numbers, columns)
-        return columns | dict(zip(names, self.numbers.values(), strict=True))
+        return columns | dict(zip(free_names(numbers, columns), numbers.values(), strict=True))
 
     @property
     def numbers(self) -> dict[str, Tensor]:
@@ -155,6 +155,17 @@ class Predictions(Immutable):
             for level, own in zip(self.levels, values.mT, strict=True):
                 found[f"{prefix}{100 * level:.6g} %"] = own
         return found
+
+    @property
+    def readable(self) -> dict[str, list[float]]:
+        """The ``n`` numbers each of `numbers`, rounded to the third digit of the standard
+        deviation of their point."""
+        stds = (max(std, sys.float_info.min) for std in self.std.tolist())
+        places = [2 - math.floor(math.log10(std)) for std in stds]
+        return {
+            name: [round(*pair) + 0.0 for pair in zip(values.tolist(), places, strict=True)]
+            for name, values in self.numbers.items()
+        }
 
 
 def mirrored(levels: Sequence[float]) -> tuple[float, ...]:

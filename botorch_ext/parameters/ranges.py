@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass, fields
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import cached_property
 from typing import Any, Protocol
 
 from botorch_ext.checks import one_number, whole_number
-from botorch_ext.domains.steps import LARGEST, TOLERANCE, Steps
+from botorch_ext.parameters.steps import LARGEST, TOLERANCE, Steps
 
 # Digits after the point that a float64 near 1 has.
 _MOST_DIGITS = 15
+# Digits of what is asked on a logarithmic scale without steps.
+_ASKED_DIGITS = 3
+#: The number of significant digits by which every float64 is told from the others.
+ALL_DIGITS = 17
 
 
 class Parameter(Protocol):
@@ -90,6 +95,8 @@ class Real:
         Real(20, 80, digits=1, unit='°C')
         >>> bx.Real(1e-4, 1e-1, log=True)
         Real(0.0001, 0.1, log=True)
+        >>> bx.algorithms.integrated_ei(bx.Space(dose=bx.Real(1e-4, 1e-1, log=True))).ask().params
+        {'dose': 0.00266}
 
     Args:
         low: The least value.
@@ -100,12 +107,15 @@ class Real:
         digits: The number of digits after the decimal point that values may have, in place of
             ``step``.
         unit: The unit of the values, for people, as in ``"°C"``.
+        significant: The number of significant digits of the values that strategies ask and
+            recommend, as the 3 of 0.0149. Results may be attached with any number of the range.
+            None: 3 digits on a logarithmic scale without steps, otherwise all; 17 are all digits.
 
     Raises:
         ValueError: If the ends are not finite or in the wrong order; if ``log`` is given and
-            ``low`` is not above 0; if the step is not positive; if both a step and digits are
-            given; if no step lies in the range; or if a logarithmic scale has steps of twice the
-            lower end or more.
+            ``low`` is not above 0; if the step is not positive; if two of a step, digits and
+            significant digits are given; if no step lies in the range; or if a logarithmic scale
+            has steps of twice the lower end or more.
     """
 
     low: float
@@ -115,6 +125,7 @@ class Real:
     step: float | None = None
     digits: int | None = None
     unit: str | None = None
+    significant: int | None = None
 
     is_whole, line = False, (0.0, 1.0)
 
@@ -129,6 +140,13 @@ class Real:
                 )
         elif self.step is not None:
             one_number(self.step, "step")
+        if self.significant is not None:
+            significant = whole_number(self.significant, "significant", least=1)
+            if self.spacing is not None or significant > ALL_DIGITS:
+                raise ValueError(
+                    f"significant must be from 1 to {ALL_DIGITS} and given without step and "
+                    f"digits, got {significant} with steps of {self.spacing}"
+                )
         low, high = self.ends
         if low > high:
             raise ValueError(
@@ -145,6 +163,30 @@ class Real:
     def spacing(self) -> float | None:
         """The distance between neighbouring values; None if all numbers are allowed."""
         return self.step if self.digits is None else float(f"1e-{self.digits}")
+
+    @property
+    def asked_digits(self) -> int | None:
+        """The number of significant digits of the values that are asked; None for all."""
+        if self.significant is None:
+            return _ASKED_DIGITS if self.log and self.spacing is None else None
+        return None if self.significant == ALL_DIGITS else self.significant
+
+    def settable(self, number: float) -> tuple[float, float]:
+        """The numbers with so many digits as are asked around a number.
+
+        Args:
+            number: A number of the column.
+
+        Returns:
+            The nearer one, then the one on the other side, which may be the same; one of them may
+            lie outside of the range.
+        """
+        digits, text = self.asked_digits or ALL_DIGITS, repr(number)
+        below, above = (
+            float(Context(prec=digits, rounding=side).create_decimal(text))
+            for side in (ROUND_FLOOR, ROUND_CEILING)
+        )
+        return (below, above) if number - below <= above - number else (above, below)
 
     @cached_property
     def steps(self) -> Steps | None:

@@ -5,18 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from botorch_ext.checks import did_you_mean, one_number
-from botorch_ext.domains import host
 
-# A descriptor whose spread, relative to its largest value, is smaller than this is constant.
-_LEAST_SPREAD = 1e-12
+# A descriptor whose range, relative to its largest value, is smaller than this is constant.
+_LEAST_RANGE = 1e-12
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,25 +58,22 @@ class Choice:
             return
         checked = _checked_descriptors(self.values, self.descriptors)
         object.__setattr__(self, "descriptors", checked)
-        located: Any = self.located
-        same = torch.cdist(located, located) == 0
-        for i, j in same.triu(1).nonzero().tolist():
-            raise ValueError(
-                f"descriptors of {self.values[j]!r} must differ from those of {self.values[i]!r}, "
-                "got the same"
-            )
+        for (i, one), (j, other) in combinations(enumerate(self.telling), 2):
+            if one == other:
+                raise ValueError(
+                    f"descriptors of {self.values[j]!r} must differ from those of "
+                    f"{self.values[i]!r}, got the same"
+                )
 
-    @cached_property
-    def located(self) -> Tensor | None:
-        """The positions of the values in descriptor space, ``k x p``, scaled so that the farthest
-        two are 1 apart; None without descriptors."""
-        if self.descriptors is None:
-            return None
-        D = host.tensor(self.descriptors, dtype=torch.float64)
-        spread = D.std(dim=0, correction=0)
-        varies = spread > _LEAST_SPREAD * D.abs().amax(dim=0)
-        D = ((D - D.mean(dim=0)) / spread)[:, varies]
-        return D / torch.cdist(D, D).max()
+    @property
+    def telling(self) -> list[tuple[float, ...]]:
+        """The descriptors of each value, without those that are the same for all values."""
+        kept = [
+            column
+            for column in zip(*(self.descriptors or ()), strict=True)
+            if max(column) - min(column) > _LEAST_RANGE * max(map(abs, column))
+        ]
+        return [tuple(column[i] for column in kept) for i in range(len(self.values))]
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -136,7 +128,7 @@ class Ordered(Choice):
     The column of a point holds the position of the value: 0 for the first, 1 for the second.
 
     Example:
-        >>> from botorch_ext.domains.choices import Ordered
+        >>> from botorch_ext.parameters import Ordered
         >>> Ordered(["low", "medium", "high"]).encoded("high")
         2.0
 
@@ -159,12 +151,11 @@ class Ordered(Choice):
             raise ValueError(f"values must be in ascending order, got {list(self.values)}")
 
 
-@dataclass(frozen=True)
-class Fixed:
-    """A parameter with a single value, which has no column in the points.
+class Fixed(Choice):
+    """A choice of a single value, which has no column in the points.
 
     Example:
-        >>> from botorch_ext.domains.choices import Fixed
+        >>> from botorch_ext.parameters import Fixed
         >>> Fixed("adam").rule
         "must be 'adam'"
 
@@ -172,43 +163,21 @@ class Fixed:
         value: The value, of any kind.
     """
 
-    value: Any
+    def __init__(self, value: Any) -> None:
+        super().__init__([value])
 
-    is_whole, spacing, log, line, unit = False, None, False, None, None
-    ends = (0.0, 0.0)
+    @property
+    def value(self) -> Any:
+        """The single value."""
+        return self.values[0]
 
     @property
     def rule(self) -> str:
         """What a value must be, in words that follow the name of the parameter."""
         return f"must be {self.value!r}"
 
-    def encoded(self, value: Any) -> float:
-        """The number of the value.
-
-        Args:
-            value: The single value.
-
-        Returns:
-            0.
-
-        Raises:
-            ValueError: If it is another value; the message is meant to follow the name of the
-                parameter.
-        """
-        if _place((self.value,), value) is None:
-            raise ValueError(f"{self.rule}, got {value!r}")
-        return 0.0
-
-    def decoded(self, number: float) -> Any:
-        """The value.
-
-        Args:
-            number: Any number.
-
-        Returns:
-            The single value.
-        """
-        return self.value
+    def __repr__(self) -> str:
+        return f"Fixed(value={self.value!r})"
 
 
 def _checked_values(values: Sequence[Any]) -> tuple[Any, ...]:
