@@ -22,7 +22,6 @@ ELSEWHERE = {
     "delays": ["formulas"],
     "integrations": ["hosts"],
     "kernels": ["kernels", "kernel_functions"],
-    "reports": ["page"],
     "search": ["search", "regions", "robust"],
     "strategies": ["strategies", "predictions"],
     "studies": ["studies", "tables"],

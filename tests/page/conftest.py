@@ -34,4 +34,4 @@ def figures():
 @pytest.fixture
 def no_pictures(monkeypatch):
     """For tests of the rest of a page."""
-    monkeypatch.setattr("botorch_ext.reports.page.pictures", lambda *_: [])
+    monkeypatch.setattr("botorch_ext.page.page.pictures", lambda *_: [])

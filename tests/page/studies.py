@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import botorch_ext as bx
-from botorch_ext.reports.overview import read_overview
+from botorch_ext.page.overview import read_overview
 from botorch_ext.strategies import RandomSearch
 from tests.studies.kept import SPACE as SPACE
 

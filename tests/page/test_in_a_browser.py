@@ -3,7 +3,7 @@
 import pytest
 
 import botorch_ext as bx
-from botorch_ext.reports.report_page import report_page
+from botorch_ext.page.report_page import report_page
 from tests.helpers import rbf
 from tests.page.studies import HOSTILE, SPACE, begun, require_harmless
 from tests.studies.browser import browser

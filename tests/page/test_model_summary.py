@@ -6,11 +6,11 @@ import pytest
 
 import botorch_ext as bx
 from botorch_ext.command_line import main
-from botorch_ext.reports.model_summary import LEVELS, summary_at, summary_of
-from botorch_ext.reports.overview import read_overview
-from botorch_ext.reports.page import page
-from botorch_ext.reports.pictures import pictures
-from botorch_ext.reports.report_page import report_page
+from botorch_ext.page.model_summary import LEVELS, summary_at, summary_of
+from botorch_ext.page.overview import read_overview
+from botorch_ext.page.page import page
+from botorch_ext.page.pictures import pictures
+from botorch_ext.page.report_page import report_page
 from botorch_ext.strategies import RandomSearch
 from tests.helpers import rbf
 from tests.page.studies import Parsed

@@ -10,10 +10,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.dates import num2date
 
 import botorch_ext as bx
-from botorch_ext.reports.groups import parts
-from botorch_ext.reports.model_summary import ModelSummary, Prediction
-from botorch_ext.reports.overview import read_overview
-from botorch_ext.reports.pictures import pictures
+from botorch_ext.page.groups import parts
+from botorch_ext.page.model_summary import ModelSummary, Prediction
+from botorch_ext.page.overview import read_overview
+from botorch_ext.page.pictures import pictures
 from botorch_ext.strategies import RandomSearch
 from tests.helpers import rbf
 from tests.page.conftest import kept_figures

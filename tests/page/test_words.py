@@ -5,7 +5,7 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext.command_line import main
-from botorch_ext.reports.page import page
+from botorch_ext.page.page import page
 from tests.helpers import rbf, without_package
 from tests.page.studies import HOSTILE, begun, require_harmless, seen
 from tests.page.test_pictures import NOW, SUMMARY

@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from botorch_ext.domains import Box
+from botorch_ext.page.drawing import Picture, drawn, legend_above
+from botorch_ext.page.model_summary import LEVELS, ModelSummary
+from botorch_ext.page.overview import Overview
 from botorch_ext.plotting import plot_contours, plot_importance, plot_slices
-from botorch_ext.reports.drawing import Picture, drawn, legend_above
-from botorch_ext.reports.model_summary import LEVELS, ModelSummary
-from botorch_ext.reports.overview import Overview
 from botorch_ext.studies.study import Study
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from botorch_ext.reports.drawing import BLUE, MOST_MARKS, RED, Picture, drawn, legend_above
-from botorch_ext.reports.overview import Overview
-from botorch_ext.reports.strategy_description import is_number
-from botorch_ext.reports.words import counted
+from botorch_ext.page.drawing import BLUE, MOST_MARKS, RED, Picture, drawn, legend_above
+from botorch_ext.page.overview import Overview
+from botorch_ext.page.strategy_description import is_number
+from botorch_ext.page.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from botorch_ext.aligned import cut
 from botorch_ext.exceptions import StudyError
-from botorch_ext.reports.words import printable
+from botorch_ext.page.words import printable
 
 if TYPE_CHECKING:
     from torch import Tensor

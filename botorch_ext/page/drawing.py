@@ -12,10 +12,10 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.aligned import cut
+from botorch_ext.page.overview import Overview, State, TrialStory
+from botorch_ext.page.parameters import Column
+from botorch_ext.page.words import in_words
 from botorch_ext.palette import PALETTE
-from botorch_ext.reports.overview import Overview, State, TrialStory
-from botorch_ext.reports.parameters import Column
-from botorch_ext.reports.words import in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,15 +9,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from botorch_ext.reports.drawing import Picture
-from botorch_ext.reports.groups import by_context, parts
-from botorch_ext.reports.model_summary import ModelSummary, Prediction
-from botorch_ext.reports.overview import Overview, TrialStory
-from botorch_ext.reports.parameters import Columns
-from botorch_ext.reports.pictures import pictures
-from botorch_ext.reports.status import counts
-from botorch_ext.reports.strategy_description import arguments, called
-from botorch_ext.reports.words import counted, duration, in_words, moment, number, short
+from botorch_ext.page.drawing import Picture
+from botorch_ext.page.groups import by_context, parts
+from botorch_ext.page.model_summary import ModelSummary, Prediction
+from botorch_ext.page.overview import Overview, TrialStory
+from botorch_ext.page.parameters import Columns
+from botorch_ext.page.pictures import pictures
+from botorch_ext.page.status import counts
+from botorch_ext.page.strategy_description import arguments, called
+from botorch_ext.page.words import counted, duration, in_words, moment, number, short
 
 # Rows from which on a table is folded.
 _MOST_OPEN = 12

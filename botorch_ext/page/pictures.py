@@ -10,10 +10,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from botorch_ext.aligned import cut
-from botorch_ext.palette import PALETTE
-from botorch_ext.reports.asked_points import coordinates, parallel_coordinates, plane
-from botorch_ext.reports.calibration import calibration
-from botorch_ext.reports.drawing import (
+from botorch_ext.page.asked_points import coordinates, parallel_coordinates, plane
+from botorch_ext.page.calibration import calibration
+from botorch_ext.page.drawing import (
     BLUE,
     LOOKS,
     PINK,
@@ -25,10 +24,11 @@ from botorch_ext.reports.drawing import (
     marks,
     ring,
 )
-from botorch_ext.reports.groups import Part, by_context
-from botorch_ext.reports.model_summary import ModelSummary
-from botorch_ext.reports.overview import Overview, TrialStory
-from botorch_ext.reports.words import counted, duration
+from botorch_ext.page.groups import Part, by_context
+from botorch_ext.page.model_summary import ModelSummary
+from botorch_ext.page.overview import Overview, TrialStory
+from botorch_ext.page.words import counted, duration
+from botorch_ext.palette import PALETTE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ def pictures(
 def _of_model(overview: Overview, model: ModelSummary) -> list[Picture]:
     if model.study is None or model.recommended is None:
         return []
-    from botorch_ext.reports.model_pictures import model_pictures
+    from botorch_ext.page.model_pictures import model_pictures
 
     return model_pictures(overview, model, model.study, model.recommended)
 

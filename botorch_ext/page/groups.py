@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from botorch_ext.reports.overview import Overview, TrialStory
-from botorch_ext.reports.strategy_description import bases
-from botorch_ext.reports.words import short
+from botorch_ext.page.overview import Overview, TrialStory
+from botorch_ext.page.strategy_description import bases
+from botorch_ext.page.words import short
 
 # Members that are shown.
 _MOST = 40

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from botorch_ext.reports.model_summary import summary_of
-from botorch_ext.reports.overview import overview_of
-from botorch_ext.reports.page import page
+from botorch_ext.page.model_summary import summary_of
+from botorch_ext.page.overview import overview_of
+from botorch_ext.page.page import page
 from botorch_ext.studies.study import Study
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from botorch_ext.aligned import cut
-from botorch_ext.reports.drawing import (
+from botorch_ext.page.drawing import (
     BEHIND,
     LOOKS,
     MOST_MARKS,
@@ -21,8 +21,8 @@ from botorch_ext.reports.drawing import (
     ring,
     scale_axis,
 )
-from botorch_ext.reports.overview import Overview, State, TrialStory
-from botorch_ext.reports.parameters import Column
+from botorch_ext.page.overview import Overview, State, TrialStory
+from botorch_ext.page.parameters import Column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
