@@ -22,7 +22,7 @@ ELSEWHERE = {
     "delays": ["formulas"],
     "integrations": ["hosts"],
     "kernels": ["kernels", "kernel_functions"],
-    "reports": ["page"],
+    "parameters": ["domains"],
     "search": ["search", "regions", "robust"],
     "strategies": ["strategies", "predictions"],
     "studies": ["studies", "tables"],

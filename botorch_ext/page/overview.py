@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NoStudyError
-from botorch_ext.reports.parameters import Column, Columns, columns_of
-from botorch_ext.reports.strategy_description import GivenData, given_data, readable
-from botorch_ext.reports.words import short
+from botorch_ext.page.parameters import Column, Columns, columns_of
+from botorch_ext.page.strategy_description import GivenData, given_data, readable
+from botorch_ext.page.words import short
 from botorch_ext.studies.plain_events import PlainRecord
 
 if TYPE_CHECKING:
