@@ -27,7 +27,7 @@ from botorch_ext.exceptions import (
     UnreachableStudyError,
     UnwritableStudyError,
 )
-from botorch_ext.reports.overview import read_overview
+from botorch_ext.page.overview import read_overview
 from botorch_ext.studies import databases, sqlite_files
 from tests.helpers import without_package
 from tests.studies.kept import answer_of_a_fork, at_random
