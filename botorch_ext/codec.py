@@ -909,7 +909,7 @@ def _numbers(plain: Any) -> tuple[np.ndarray | None, bool]:
 def _array(plain: Any) -> tuple[np.ndarray | None, bool]:
     if type(plain) is float or (type(plain) is int and abs(plain) < _MOST_WHOLE // 2):
         return np.asarray(plain), False
-    if isinstance(plain, dict) and "tensor" in plain and "sha256" not in plain:
+    if isinstance(plain, dict) and "tensor" in plain:
         tensor = _decoded_tensor(plain, "a tensor", 0)
         if tensor.dtype is torch.bool:
             return None, False

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import torch
 from torch import Tensor
 
-from botorch_ext.codec import is_same
+from botorch_ext.codec import encode, is_same
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError, StudyError
 from botorch_ext.strategies import Asked, Event, Strategy
@@ -42,7 +42,7 @@ def kept_copy(strategy: Strategy, minimize: bool | None) -> Strategy:
     return copy
 
 
-def _in_domain(event: Event, strategy: Strategy) -> Event:
+def in_domain(event: Event, strategy: Strategy) -> Event:
     """An event whose point and context are those of the domains, which may have other last digits
     on the machine where the event was written."""
     if not isinstance(event, Asked | Attached):
@@ -68,7 +68,7 @@ def _nearest(x: Tensor, domain: Domain | None, row: Any) -> Tensor:
         own = domain.points[row]
     elif isinstance(domain, Box) and len(x) == domain.dim:
         own = torch.minimum(torch.maximum(x, domain.lower), domain.upper)
-    if torch.equal(own, x) or not is_same(own.tolist(), x.tolist()):
+    if torch.equal(own, x) or not is_same(encode(own), encode(x)):
         return x
     return own.clone()
 
@@ -142,7 +142,7 @@ class KeptStrategy:
         entries, position = self._journal.since(connection, self._position)
         strategy, like = self._strategy.successor(), self._strategy.domain.like
         events = [from_text(entry.body, like) for entry in entries]
-        events = [_in_domain(event, strategy) for event in events]
+        events = [in_domain(event, strategy) for event in events]
         try:
             strategy.follow(events)
         except ValueError as error:

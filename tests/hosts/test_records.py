@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
@@ -249,3 +250,34 @@ def test_contexts_are_those_of_the_arguments_or_of_the_host():
     recipe = Recipe("cgp_ucb", takes_contexts=True)
     assert recipe.is_contextual and recipe.make(BOTH, context_domain=1).context_space.dim == 1
     assert not Recipe("gp_bucb", takes_contexts=True).is_contextual
+
+
+def test_records_of_a_machine_with_other_last_digits_are_known() -> None:
+    """A set of 300 points, which a record describes in short."""
+    own = {name: each for name, each in SPACE.parameters.items() if name == "rate"}
+    space = bx.Space(own | {"share": bx.Real(0.0, 1.0)})
+    X = space.sample(300, seed=3)
+
+    def hosted(points: torch.Tensor) -> HostedStrategy:
+        strategy = bx.algorithms.gp_bucb(
+            bx.FiniteSet(points), RBFKernel(), noise_variance=0.1, width=2.0
+        )
+        return HostedStrategy(strategy, space)
+
+    here, trials = hosted(X), []
+    for key in range(4):
+        here.follow(trials)
+        values, record = here.ask()
+        trials.append(HostTrial(key, values, "told", float(key), record=record))
+    here.follow(trials)
+    there = hosted(X * (1 - 1e-15))
+    there.follow(trials)
+    assert all(there.has_asked(trial) for trial in trials)
+    assert there.ask()[0].keys() == here.ask()[0].keys()
+    moved = X.clone()
+    moved[17] += 1e-3
+    swapped = X[[1, 0, *range(2, 300)]]
+    for points in (moved, swapped):
+        other = hosted(points)
+        other.follow(trials)
+        assert not any(other.has_asked(trial) for trial in trials)
