@@ -22,6 +22,7 @@ ELSEWHERE = {
     "delays": ["formulas"],
     "integrations": ["hosts"],
     "kernels": ["kernels", "kernel_functions"],
+    "parameters": ["domains", "tables"],
     "reports": ["page"],
     "search": ["search", "regions", "robust"],
     "strategies": ["strategies", "predictions"],
