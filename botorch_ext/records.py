@@ -33,6 +33,8 @@ _Decoder = Callable[[Any, str], Any]
 Finite = Annotated[float, "finite"]
 NonNegative = Annotated[float, "non-negative and finite"]
 Positive = Annotated[float, "positive and finite"]
+# The entries of records and reports that have the units and the sign of the values.
+_SIGNED = {"mean", "mean_reward", "lower", "upper", "threshold", "best_observation"}
 
 
 def plain(record: Any) -> dict[str, Any]:
@@ -80,6 +82,44 @@ def decoded(kind: type[_Record], given: Any, name: str, among_others: bool = Fal
         elif is_needed:
             raise ValueError(f"{whose} must be given, got {short(given)}")
     return kind(**values)
+
+
+def in_sign(plain: Any, sign: float) -> Any:
+    """Converts plain values of a record or a report between the signs of a strategy and its user.
+
+    Args:
+        plain: Plain values.
+        sign: -1 if the user minimises, else 1.
+
+    Returns:
+        A copy whose means, bounds and observations are multiplied by the sign, or the values
+        themselves if it is 1. If it is -1, ``lower`` and ``upper`` change places.
+    """
+    if sign > 0:
+        return plain
+    if isinstance(plain, list):
+        return [in_sign(entry, sign) for entry in plain]
+    if not isinstance(plain, dict):
+        return plain
+    signed = {
+        key: _negated(entry) if key in _SIGNED else _with_parts_in_sign(key, entry, sign)
+        for key, entry in plain.items()
+    }
+    if "lower" in plain and "upper" in plain:
+        signed |= {"lower": signed["upper"], "upper": signed["lower"]}
+    return signed
+
+
+def _with_parts_in_sign(key: str, entry: Any, sign: float) -> Any:
+    # The parts of a width or of a length of rounds have the same names, and no sign.
+    is_made_of_parts = key.endswith("width") or key == "round_lengths"
+    return entry if is_made_of_parts else in_sign(entry, sign)
+
+
+def _negated(entry: Any) -> Any:
+    if isinstance(entry, list):
+        return [_negated(value) for value in entry]
+    return 0.0 - entry if isinstance(entry, float) else entry  # no -0.0
 
 
 def check_record(kind: type) -> None:

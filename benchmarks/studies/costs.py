@@ -80,7 +80,7 @@ def journal_rows(folder: Path, counts: tuple[int, ...]) -> list[Row]:
     strategy = RandomSearch(BOX)
     for trial in strategy.ask(max(counts) // 2):
         strategy.tell(trial.id, 0.1 * trial.id)
-    bodies = [as_text(event, 1.0) for event in strategy.events]
+    bodies = [as_text(event) for event in strategy.events]
     rows = []
     for count in counts:
         database = Database(folder / f"journal_{count}.db")
@@ -91,7 +91,7 @@ def journal_rows(folder: Path, counts: tuple[int, ...]) -> list[Row]:
         def read(journal: Journal = journal) -> Any:
             with journal.reading() as connection:
                 entries, _ = journal.since(connection, journal.start)
-            return [from_text(entry.body, BOX.like, 1.0) for entry in entries]
+            return [from_text(entry.body, BOX.like) for entry in entries]
 
         seconds = statistics.median(_seconds(read) for _ in range(3))
         tracemalloc.start()
@@ -162,7 +162,7 @@ def opening_row(folder: Path, on_set: bool, num_points: int, num_pending: int, r
     begun = bx.Study(path, strategy())._journal
     events = _session(domain, num_points, num_pending)
     with begun.writing() as connection:
-        begun.append(connection, begun.start, [as_text(event, 1.0) for event in events])
+        begun.append(connection, begun.start, [as_text(event) for event in events])
     measured = []
     for _ in range(repeats):
         fresh, again, opened = strategy(), strategy(), []

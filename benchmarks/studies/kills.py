@@ -66,7 +66,8 @@ class NeverKilled:
     """
 
     def __init__(self, strategy: Strategy, minimize: bool = False) -> None:
-        self._strategy, self._sign = strategy, -1.0 if minimize else 1.0
+        strategy.set_minimize(minimize)
+        self._strategy = strategy
 
     def settle(
         self, returned: list[Call], under_way: Call | None, moment: int, kept: list[str]
@@ -110,22 +111,17 @@ class NeverKilled:
         _require_equal(lines(study), self._lines())
 
     def _lines(self) -> list[str]:
-        return [as_text(event, self._sign) for event in self._strategy.events]
+        return lines(self._strategy)
 
     def _make(self, call: Call) -> None:
         name, given, options = call
-        if name in ("tell", "attach", "correct"):
-            what, value = given
-            given = [what, self._sign * value]
         with threads_for(self._strategy):
             getattr(self._strategy, name)(*given, **options)
 
 
 def lines(study: bx.Study | Strategy) -> list[str]:
     """The events as they are kept, every bit of them."""
-    if isinstance(study, Strategy):
-        return [as_text(event, 1.0) for event in study.events]
-    return [as_text(event, -1.0 if study.minimize else 1.0) for event in study.strategy.events]
+    return [as_text(event) for event in study.events]
 
 
 def _require_equal(kept: list[str], expected: list[str]) -> None:

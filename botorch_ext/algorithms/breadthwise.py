@@ -21,6 +21,7 @@ class _Breadthwise(GivenModel, total=False):
     noise_std: float | None
     delta: float
     width: Width | float | None
+    minimize: bool | None
 
 
 @algorithm
@@ -85,4 +86,5 @@ def breadthwise_exploration(
         holder=holder,
         max_cells=max_cells,
         seed=seed,
+        minimize=given.get("minimize"),
     )

@@ -32,6 +32,7 @@ def certified_bucb(
     seed: int = 0,
     initial: tuple[Tensor, Tensor] | None = None,
     num_initial: int = 0,
+    minimize: bool | None = None,
 ) -> CertifiedElimination:
     """Certified GP-BUCB: GP-BUCB inside a region whose points all have a certified regret.
 
@@ -139,4 +140,5 @@ def certified_bucb(
         seed=seed,
         initial=initial,
         num_initial=num_initial,
+        minimize=minimize,
     )

@@ -20,6 +20,7 @@ class _Phased(GivenModel, Published, total=False):
 
     horizon: Required[int]
     seed: int
+    minimize: bool | None
 
 
 @algorithm
@@ -71,7 +72,7 @@ def phased_uncertainty_sampling(
         width,
         rounds,
         horizon,
-        **taken(given, "delta", "seed"),
+        **taken(given, "delta", "seed", "minimize"),
     )
 
 
@@ -113,7 +114,7 @@ def bpe(domain: Domain, kernel: Kernel, **given: Unpack[_Phased]) -> PhasedElimi
         model,
         width,
         rounds,
-        **taken(given, "delta", "seed"),
+        **taken(given, "delta", "seed", "minimize"),
     )
 
 
@@ -161,7 +162,7 @@ def bpe_delay(
     model = make_model(domain, kernel, given)
     width = published_width("bpe_delay", _fixed_design(domain, kernel, rounds), given)
     return PhasedElimination(
-        domain, model, width, rounds, waits=False, **taken(given, "delta", "seed")
+        domain, model, width, rounds, waits=False, **taken(given, "delta", "seed", "minimize")
     )
 
 

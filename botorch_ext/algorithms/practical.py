@@ -20,6 +20,7 @@ def integrated_ei(
     initial: tuple[Tensor, Tensor] | None = None,
     num_initial: int | None = None,
     context_domain: Domain | int | ContextSpace | None = None,
+    minimize: bool | None = None,
 ) -> ImprovementStrategy:
     """Integrated EI, the default: noisy expected improvement, averaged over hyperparameter samples.
 
@@ -66,4 +67,5 @@ def integrated_ei(
         initial=initial,
         num_initial=num_initial,
         context_domain=context_domain,
+        minimize=minimize,
     )

@@ -133,8 +133,8 @@ SHARED = {
         False,
     ),
     "minimum": Shared(
-        'A lower bound on the values of f, in units of f. Needed with ``pending="censor"``, and '
-        "only there."
+        "A lower bound on the values of f, in units of f; with ``minimize`` an upper bound on the "
+        'costs. Needed with ``pending="censor"``, and only there.'
     ),
     "timeout": Shared(
         'm, in steps, with ``pending="censor"`` only: a trial that was asked at step s and is not '
@@ -149,6 +149,10 @@ SHARED = {
     "initial": Shared(
         "Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n`` (or "
         "``n x 1``). They count as steps. None: no observations."
+    ),
+    "minimize": Shared(
+        "Whether small values are good. All values that are given and returned are then costs. "
+        "None: large values are good, unless `bx.Study`, `bx.run` or another tool minimises."
     ),
     "num_initial": Shared(
         "The number of Sobol points that are asked first. They count as steps.", 0

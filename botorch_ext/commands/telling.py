@@ -43,7 +43,7 @@ def new(given: argparse.Namespace) -> str:
         given.place,
         strategy,
         name=name,
-        minimize=given.minimize,
+        minimize=True if given.minimize else None,  # else as the file of the space says
         objective=given.objective,
         unit=given.unit,
     )
@@ -70,7 +70,7 @@ def tell(given: argparse.Namespace) -> str:
     """Tells the results that were filled in."""
     study = opened(given)
     answers = answers_of(study, read_sheet(given), given.correct)
-    values, sign = study.strategy.history.values, -1.0 if study.minimize else 1.0
+    values = study.strategy.history.as_told
     said = {
         "told ": answers.values,
         "failed ": answers.failed,
@@ -79,7 +79,7 @@ def tell(given: argparse.Namespace) -> str:
     }
     lines = [f"{what}{_trials(ids)}" for what, ids in said.items() if ids]
     lines += [
-        f"corrected trial {id} from {sign * values[id]} to {value}"
+        f"corrected trial {id} from {values[id]} to {value}"
         for id, value in answers.corrected.items()
     ]
     study.tell_all(answers.values | answers.corrected, failed=answers.failed, correct=given.correct)

@@ -130,7 +130,6 @@ class StrategyNode(ExternalGenerationNode):
         self._hosted: HostedStrategy | None = None
         self._space: AxSpace | None = None
         self._made_for: str | None = None
-        self._minimize = False
         self._warned: set[str] = set()
         self._surrogate: tuple[Any, Adapter | None] = (None, None)
         self.fit_time_since_gen = time.monotonic() - started
@@ -172,7 +171,7 @@ class StrategyNode(ExternalGenerationNode):
             context = self._space.context_of(fixed_parameters)
         x, mean = self._hosted.strategy.best(context=context)
         parameters = self._space.arm_of(self._space.chosen.params(x), context)
-        return parameters, -mean if self._minimize else mean
+        return parameters, mean
 
     @property
     def _fitted_adapter(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -211,7 +210,6 @@ class StrategyNode(ExternalGenerationNode):
             of = sorted([name, weight] for name, weight in objective.weights.items())
             self._hosted = HostedStrategy(strategy, space.chosen, objective.minimize, of)
             self._space, self._made_for = space, made_for
-            self._minimize = objective.minimize
         found = AxTrials.of(experiment, data, self._space, objective)
         self._warn(found, objective)
         self._hosted.follow(found.trials)

@@ -31,7 +31,7 @@ from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
 from botorch_ext.studies.description import describe
-from botorch_ext.studies.kept_strategy import kept_copy, require_no_values
+from botorch_ext.studies.kept_strategy import kept_copy
 from botorch_ext.studies.plain_events import from_json, to_json
 
 
@@ -69,11 +69,8 @@ class HostedStrategy:
         minimize: bool = False,
         objective: Any = None,
     ) -> None:
-        if minimize:
-            require_no_values(strategy)
         self.space = space
         self._fresh = kept_copy(strategy, minimize)
-        self._sign = self._fresh.history.sign
         # Different parameters can have the same box, so the parameters are described as well.
         of = [describe(strategy)["strategy"], encode(space.parameters), minimize, objective]
         self._described = from_json(to_json(mapped(of, _in_short)))
@@ -267,19 +264,18 @@ class HostedStrategy:
         self, kind: str, id: int, value: float | None, trial: HostTrial, record: Record | None
     ) -> Event:
         like = self._fresh.domain.like
-        own = None if value is None else self._sign * value
         if kind == "asked" and record is not None:
             context = None if record.context is None else like.new_tensor(record.context)
             return Asked(Trial(id, like.new_tensor(record.x), context, record.info))
-        if own is None:
+        if value is None:
             return Abandoned(id, failed=kind == "failed")
         if kind == "told":
-            return Told(id, own)
+            return Told(id, value)
         if kind == "corrected":
-            return Corrected(id, own)
+            return Corrected(id, value)
         x, context = self._place_of(trial)
         info = self._fresh._info_of_attached(x.unsqueeze(0), context)
-        return Attached(Trial(id, x, context, info), own)
+        return Attached(Trial(id, x, context, info), value)
 
     def _read(self, trials: Sequence[HostTrial]) -> None:
         """Read the records of trials, and find out which records are of this strategy."""

@@ -18,7 +18,7 @@ from botorch_ext.domains.shards import Shard
 from botorch_ext.kernels import GroupAdditiveKernel, NuggetKernel
 from botorch_ext.kernels.structure import plain_kernel, with_lengthscale, with_period
 from botorch_ext.models.batches import ModelParts, Part
-from botorch_ext.models.checks import PriorMean
+from botorch_ext.models.checks import PriorMean, negative_mean
 from botorch_ext.models.decompositions import random_trees, set_partitions
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.finite_models import FiniteCandidates
@@ -409,6 +409,23 @@ class CandidateModels(ModelParts[KernelGP]):
         if family is not None:
             new._family, new._num_grown = family, len(candidates)
         return new
+
+    @property
+    def has_values(self) -> bool:
+        """Whether the models have prior means or data, which have the sign of f."""
+        return self.num_observations > 0 or any(each.mean is not None for each in self._entries)
+
+    def negated(self) -> Self:
+        """The models of -f: with the negative of the prior means.
+
+        Raises:
+            ValueError: If the models have data, or prior means and transforms.
+        """
+        if not self.has_values:
+            return self
+        given = self.to_arguments()
+        given["means"] = list(map(negative_mean, given["means"]))
+        return self.of_arguments(**given)
 
     def to_arguments(self) -> dict[str, Any]:
         """The arguments of `of_arguments`, by name.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import torch
 from gpytorch.kernels import Kernel
-from gpytorch.means import ConstantMean, Mean
+from gpytorch.means import ConstantMean, Mean, ZeroMean
 from torch import Tensor
 from torch.nn import Module
 
@@ -52,6 +52,44 @@ def frozen_mean(
     constant = ConstantMean().to(like)
     constant.constant = like.new_tensor(number)
     return constant.requires_grad_(False)
+
+
+def negative_mean(mean: PriorMean | None) -> PriorMean | None:
+    """The negative of a prior mean.
+
+    Args:
+        mean: A frozen mean, or None for zero.
+
+    Returns:
+        A constant `Mean` for a constant one, else a `Mean` that calls the given one.
+    """
+    if mean is None or type(mean) is ZeroMean:
+        return mean
+    if not isinstance(mean, ConstantMean):
+        return NegativeMean(mean)
+    constant = cast(ConstantMean, deepcopy(mean))
+    constant.constant = -constant.constant
+    return constant
+
+
+class NegativeMean(Mean):
+    """The negative of a prior mean.
+
+    Args:
+        mean: A `Mean`, or a function of points.
+    """
+
+    def __init__(self, mean: PriorMean) -> None:
+        super().__init__()
+        self.mean = mean
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The negative means, ``... x n``.
+
+        Args:
+            x: Points, ``... x n x d``.
+        """
+        return -self.mean(x)
 
 
 def prior_mean_at(mean: PriorMean, X: Tensor, most_dims: int) -> Tensor:

@@ -36,6 +36,7 @@ from botorch_ext.models.checks import (
     checked_noise_variance,
     checked_values,
     frozen_mean,
+    negative_mean,
     require_transform,
     transformed,
 )
@@ -145,6 +146,23 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         frozen = cls(**arguments)
         frozen._append(X, y)
         return frozen
+
+    @property
+    def has_values(self) -> bool:
+        """Whether the model has a prior mean or data, which have the sign of f."""
+        return self.mean is not None or self.num_observations > 0
+
+    def negated(self) -> Self:
+        """The model of -f: with the negative of the prior mean and of the data.
+
+        Raises:
+            ValueError: If the model has transforms, and a prior mean or data.
+        """
+        if not self.has_values:
+            return self
+        given = self.to_arguments()
+        y = None if given["y"] is None else -given["y"]
+        return self.of_arguments(**given | {"mean": negative_mean(self.mean), "y": y})
 
     def to_arguments(self) -> dict[str, Any]:
         """The arguments of `of_arguments`, by name.

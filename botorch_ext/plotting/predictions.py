@@ -98,7 +98,6 @@ def plot_slices(
             or what `Strategy.recommended` raises.
     """
     strategy = study.strategy if isinstance(study, Study) else study
-    sign = -1.0 if isinstance(study, Study) and study.minimize else 1.0
     box = strategy.domain
     if not isinstance(box, Box):
         raise ValueError("plot_slices needs a study on a Box, got one on a FiniteSet")
@@ -110,7 +109,7 @@ def plot_slices(
     if dims is None:
         dims = box.active(base).nonzero().flatten().tolist()
     X, Y = strategy.evaluated()
-    X, Y = X[:, : box.dim], sign * Y
+    X = X[:, : box.dim]
     axes = figure_of(len(dims), _COLUMNS)
     for ax, dim in zip(axes, dims, strict=True):
         line = slice_through(box, base, dim, num_points)

@@ -176,12 +176,12 @@ def _slices(
     if context is not None:
         is_here = (X[:, box.dim :] == context).all(dim=-1)
         X, Y = X[is_here], Y[is_here]
-    X, sign, found = X[:, : box.dim], -1.0 if study.minimize else 1.0, []
+    X, found = X[:, : box.dim], []
     for j in order[:_MOST_SLICES]:
         line = slice_through(box, x, j, _NUM_POINTS)
         known = study.predict(line.points, context=context, levels=LEVELS)
         is_near = near_slice(box, x, X, j)
-        near = zip(X[is_near, j].tolist(), (sign * Y[is_near]).flatten().tolist(), strict=True)
+        near = zip(X[is_near, j].tolist(), Y[is_near].flatten().tolist(), strict=True)
         found.append(
             SliceNumbers(
                 j,

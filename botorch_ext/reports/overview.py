@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,7 @@ from botorch_ext.exceptions import BrokenStudyError, NoStudyError
 from botorch_ext.reports.parameters import Column, Columns, columns_of
 from botorch_ext.reports.strategy_description import GivenData, given_data, readable
 from botorch_ext.reports.words import short
-from botorch_ext.studies.plain_events import PlainRecord, in_sign
+from botorch_ext.studies.plain_events import PlainRecord
 
 if TYPE_CHECKING:
     from botorch_ext.studies.databases import Database
@@ -173,7 +173,7 @@ class Overview:
 
     @property
     def given(self) -> GivenData | None:
-        """The initial data of the strategy, with values in the sign of the strategy."""
+        """The initial data of the strategy, with its values."""
         return given_data(self.description)
 
     @property
@@ -183,11 +183,11 @@ class Overview:
         if self.given is None or not self.given.values:
             return None
         values, points = self.given.values, self.given.points
-        value = max(values)
+        value = min(values) if self.minimize else max(values)
         point = points[values.index(value)] if points else None
-        if self.best is not None and self.sign * (self.best.value or 0.0) > value:
+        if self.best is not None and self.sign * (self.best.value or 0.0) > self.sign * value:
             return None
-        return self.sign * value, point
+        return value, point
 
     @property
     def last(self) -> TrialStory | None:
@@ -284,10 +284,9 @@ def overview_of(journal: Journal) -> Overview:
 def _stories(entries: Sequence[Entry], journal: Journal) -> tuple[list[TrialStory], int | None]:
     """The stories of all trials, and the id of the trial whose value came last."""
     stories: list[TrialStory] = []
-    last, num_asked, sign = None, 0, -1.0 if journal.minimize else 1.0
+    last, num_asked = None, 0
     for number, entry in enumerate(entries):
         record = PlainRecord.read(entry.body)
-        record = replace(record, info=in_sign(record.info, sign))
         try:
             _follow(stories, record, entry.at, num_asked)
         except (ValueError, IndexError) as error:

@@ -27,13 +27,20 @@ from botorch_ext.exceptions import (
     OutsideDomainError,
     OutsideDomainWarning,
 )
+from botorch_ext.models.candidates import CandidateModels
+from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.records import check_record, decoded
 from botorch_ext.state import Immutable, Log, shallow
 from botorch_ext.strategies.action_sets import Actions, Choices
 from botorch_ext.strategies.answers.expected_gain import ExpectedGain, gain_of
 from botorch_ext.strategies.answers.importance import Importance, sobol_indices
 from botorch_ext.strategies.answers.mixture import GPMixture
-from botorch_ext.strategies.answers.predictions import LEVELS, Predictions
+from botorch_ext.strategies.answers.predictions import (
+    LEVELS,
+    Predictions,
+    checked_levels,
+    mirrored,
+)
 from botorch_ext.strategies.answers.recommendation import Recommendation, recommendation
 from botorch_ext.strategies.constructor_arguments import Arguments, recorded
 from botorch_ext.strategies.event_checks import (
@@ -55,6 +62,7 @@ from botorch_ext.strategies.events import (
     Trial,
     as_told_right,
     copied,
+    event_in_sign,
     is_outside_domain,
 )
 from botorch_ext.strategies.first_points import FirstPoints
@@ -64,6 +72,8 @@ from botorch_ext.strategies.noted_warnings import NotedWarnings, level_of_the_ca
 
 # The largest number of trials of one ask; more would take hours.
 _MOST_TRIALS = 100_000
+# The arguments that have the sign of the values, besides models.
+_VALUES = ("initial", "minimum", "reward_range")
 # The number of evaluated points that join the screened points of a box.
 _NUM_INCUMBENTS = 8
 
@@ -96,6 +106,10 @@ class Strategy(NotedWarnings):
             says where they may lie.
         context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
             then needs a context. None: no contexts.
+        minimize: Whether small values are good. All values that are given and returned are then
+            costs, in ``initial`` too; inside, their negative is maximised, and the models are
+            models of that. None: large values are good, unless `bx.Study`, `bx.run` or another tool
+            says that it minimises.
 
     Raises:
         ValueError: If the initial data have a wrong shape, are not finite or lie outside the
@@ -151,9 +165,12 @@ class Strategy(NotedWarnings):
         initial: tuple[Tensor, Tensor] | None = None,
         num_initial: int | None = 0,
         context_domain: Domain | int | ContextSpace | None = None,
+        minimize: bool | None = None,
     ) -> None:
         super().__init__()
-        self.history = History()
+        # What the user said: None leaves it to the tool that asks.
+        self._minimize = None if minimize is None else flag(minimize, "minimize")
+        self.history = History(-1.0 if minimize else 1.0)
         # The state before the first event; None until there is one.
         self._first: _StateBeforeEvents | None = None
         # Whether recorded trials are replayed with other values than they were chosen by.
@@ -174,6 +191,8 @@ class Strategy(NotedWarnings):
                 raise ValueError("context_domain must be None on a ShardedSet")
             self.takes_actions = False
         self.initial = None if initial is None else checked_data(domain, initial, space)
+        if self.initial is not None and minimize:
+            self.initial = self.initial[0], -self.initial[1]
         if space is not None and space.dim is None and self.initial is not None:
             space = replace(space, dim=self.initial[0].shape[-1] - domain.dim)
         self.context_space = space
@@ -190,6 +209,48 @@ class Strategy(NotedWarnings):
     def __repr__(self) -> str:
         """The state after the last event, in a few lines."""
         return "\n  ".join([type(self).__name__, *self.history.lines])
+
+    @property
+    def minimize(self) -> bool:
+        """Whether small values are good."""
+        return self.history.sign < 0
+
+    def set_minimize(self, minimize: bool | None) -> None:
+        """Says whether small values are good, if it was not said when the strategy was made.
+
+        Args:
+            minimize: As for the class. None changes nothing.
+
+        Raises:
+            ValueError: If the strategy was made or used with the other sign, or if it minimises now
+                and was made with values, which were those of what it maximises.
+        """
+        if minimize is None or flag(minimize, "minimize") == self.minimize:
+            return
+        if self._minimize is not None or self.history.events:
+            raise ValueError(
+                f"minimize must be {self.minimize}, as when the strategy was begun, got {minimize}"
+            )
+        if given := self._values_given():
+            raise ValueError(
+                f"minimize must be given where the strategy is made, with its {' and '.join(given)}"
+                f", got {minimize} for a strategy that was made without it"
+            )
+        self._turn()
+
+    def _turn(self) -> None:
+        """Minimises from now on; the strategy has no events and no values."""
+        self.history = History(-1.0)
+
+    def _values_given(self) -> list[str]:
+        """The names of the arguments that have the sign of the values."""
+        given = self.arguments.given
+        return [
+            name
+            for name, value in given.items()
+            if (name in _VALUES and value is not None)
+            or (isinstance(value, KernelGP | CandidateModels) and value.has_values)
+        ]
 
     # --- asking and telling -----------------------------------------------------------------------
 
@@ -242,7 +303,7 @@ class Strategy(NotedWarnings):
         after, trials = self._after_asking(num, "num_trials", context, actions)
         self._become(after)
         # Whatever the caller does to the answer, the record stays as it is.
-        asked = [trial.copy() for trial in trials]
+        asked = [trial.copy(self.history.sign) for trial in trials]
         return asked[0] if num_trials is None else asked
 
     def tell(self, id: int | Trial, value: float) -> None:
@@ -250,13 +311,13 @@ class Strategy(NotedWarnings):
 
         Args:
             id: The trial, or its id.
-            value: The observation; larger is better.
+            value: The observation; larger is better, unless the strategy minimises.
 
         Raises:
             UnknownTrialError: If the trial was never asked, or is already told or abandoned.
             ValueError: If the value is not a number, NaN or infinite.
         """
-        self._happen(told(id_of(id, self.history.trials), value))
+        self._happen(self._in_sign(told(id_of(id, self.history.trials), value)))
 
     def abandon(self, id: int | Trial, failed: bool = False) -> None:
         """Gives up on a trial, which leaves `pending` and never becomes an observation.
@@ -279,7 +340,7 @@ class Strategy(NotedWarnings):
 
         Args:
             x: The ``d``-dim point, or a dict of its values by name, as ``params`` of a trial.
-            value: The observation; larger is better.
+            value: The observation, as for `tell`.
             context: The ``d_z`` numbers that were observed. Needed if the strategy has a
                 ``context_domain``, and only then.
             outside: Whether a point outside the domain is kept as data, if the method
@@ -317,7 +378,8 @@ class Strategy(NotedWarnings):
             raise ValueError(f"{name} must be one point, got {len(X)}")
         info = self._info_of_attached(X, context) | mark
         trial = Trial(id, X[0].detach().clone(), context, info, self.domain)
-        self._happen(Attached(trial, one_number(value, "value", f" for trial {id}")))
+        value = one_number(value, "value", f" for trial {id}")
+        self._happen(self._in_sign(Attached(trial, value)))
         return trial.copy()
 
     def correct(self, id: int | Trial, value: float) -> None:
@@ -335,7 +397,11 @@ class Strategy(NotedWarnings):
             UnknownTrialError: If the trial has no value, or belongs to another strategy.
             ValueError: If the value is not a number, NaN or infinite.
         """
-        self._happen(corrected(id_of(id, self.history.trials), value))
+        self._happen(self._in_sign(corrected(id_of(id, self.history.trials), value)))
+
+    def _in_sign(self, event: Event) -> Event:
+        """An event in the sign of the user, from what is maximised, or the other way."""
+        return event_in_sign(event, self.history.sign)
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -356,7 +422,7 @@ class Strategy(NotedWarnings):
         """
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise ValueError(f"events must be those of a strategy, got {short(events)}")
-        events = [copied(event) for event in self.checked(list(events))]
+        events = [copied(self._in_sign(event)) for event in self.checked(list(events))]
         after = self.clone()
         after.follow(events)
         after._raise_warnings()
@@ -383,19 +449,20 @@ class Strategy(NotedWarnings):
             vars(self).update(vars(self.after(event)))
 
     def checked(self, events: Sequence[Event]) -> Iterator[Event]:
-        """Checks events from elsewhere one by one, as the caller takes them from the iterator.
+        """Checks events from elsewhere one by one, as the caller takes them from the iterator, and
+        gives them in the sign of the `history`.
 
         Raises:
             ValueError: If an event could follow no other events, or has another domain.
         """
         known = are_members(events, self.domain)
         for event in events:
-            yield self._checked(event, known)
+            yield self._in_sign(self._checked(event, known))
 
     @property
     def events(self) -> tuple[Event, ...]:
         """All events, in the order in which they happened; a copy."""
-        return tuple(copied(event) for event in self.history.events)
+        return tuple(copied(self._in_sign(event)) for event in self.history.events)
 
     @property
     def pending(self) -> list[int]:
@@ -409,7 +476,8 @@ class Strategy(NotedWarnings):
         return deepcopy(self)
 
     def after(self, event: Event) -> Self:
-        """The state after an event, as a `successor` that has not raised its warnings yet.
+        """The state after an event of the `history`, as a `successor` that has not raised its
+        warnings yet.
 
         Raises:
             UnknownTrialError: If the trial is not pending.
@@ -441,7 +509,7 @@ class Strategy(NotedWarnings):
     # --- what was found ---------------------------------------------------------------------------
 
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
-        """The evaluated point with the highest posterior mean, and that mean.
+        """The evaluated point with the best posterior mean, and that mean.
 
         Told, attached and initial points count, as far as they lie in the domain.
 
@@ -464,7 +532,7 @@ class Strategy(NotedWarnings):
             raise NoObservationsError("best needs at least one evaluated point, got none")
         mean = self.evaluated_means() if context is None else self.means_at(X)
         top = int(first_highest(mean.masked_fill(~inside, -math.inf)))
-        return X[top, : self.domain.dim].clone(), float(mean[top])
+        return X[top, : self.domain.dim].clone(), self.history.sign * float(mean[top])
 
     def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
         """The point that `best` gives, by name.
@@ -518,6 +586,9 @@ class Strategy(NotedWarnings):
         rows, checked, outside = joint_rows(
             points, self.domain, context, self.checked_context, self.takes_outside
         )
+        levels = checked_levels(levels)
+        if self.minimize:
+            levels = mirrored(levels)
         found = Predictions.of(
             self._mixture(checked), rows, self.domain, levels, self._context_domain
         )
@@ -528,7 +599,7 @@ class Strategy(NotedWarnings):
                 OutsideDomainWarning,
                 stacklevel=level_of_the_caller(),
             )
-        return found
+        return found.negated() if self.minimize else found
 
     def recommended(self, context: ContextLike | None = None) -> Recommendation:
         """The point to use if the study ends now, with its prediction.
@@ -553,7 +624,7 @@ class Strategy(NotedWarnings):
         if not len(evaluated):
             raise NoObservationsError("recommended needs at least one evaluated point, got none")
         x, _ = getattr(self, "recommend", self.best)(context)
-        return recommendation(
+        found = recommendation(
             mixture,
             with_context(x, checked),
             with_context(evaluated, checked),
@@ -561,6 +632,7 @@ class Strategy(NotedWarnings):
             self._seed_of(len(self.history.trials)),
             self._context_domain,
         )
+        return found.negated() if self.minimize else found
 
     def expected_gain(
         self,
@@ -652,12 +724,14 @@ class Strategy(NotedWarnings):
               trials in these states; failed trials are abandoned ones;
             - ``best``: the point of `best` as ``x`` (in a `Space` also by name, as ``params``) and
               its posterior ``mean``; None before the first observation;
-            - ``best_observation``: the largest observation, noise included, or None;
+            - ``best_observation``: the best observation, noise included, or None;
+            - ``minimize``: whether small values are good;
             - ``warnings``: the messages of all warnings so far.
         """
         X, Y = self.evaluated()
         summary: dict[str, Any] = {
             "strategy": type(self).__name__,
+            "minimize": self.minimize,
             "num_asked": self.history.num_asked,
             "num_told": len(self.history.values) - len(self.history.attached),
             "num_initial": self._first_points.num,
@@ -677,12 +751,19 @@ class Strategy(NotedWarnings):
             summary["best"] = {"x": x.tolist(), "mean": mean}
             if isinstance(self.domain, Space):
                 summary["best"]["params"] = self.domain.params_of(x)
-            summary["best_observation"] = float(Y[inside].max())
+            best = Y[inside].min() if self.minimize else Y[inside].max()
+            summary["best_observation"] = float(best)
         return summary
 
     def evaluated(self) -> tuple[Tensor, Tensor]:
         """The initial, the told and the attached points, ``n x d`` or with contexts
         ``n x (d + d_z)``, and their ``n`` values, in this order."""
+        X, Y = self._maximised()
+        return X, -Y if self.minimize else Y
+
+    def _maximised(self) -> tuple[Tensor, Tensor]:
+        """The points of `evaluated`, and what is maximised there: their values, or the negative of
+        their costs."""
         like = self.domain.like
         X, Y = self.history.told_points(like)
         if self.initial is None:
@@ -693,10 +774,12 @@ class Strategy(NotedWarnings):
 
     @abstractmethod
     def evaluated_means(self) -> Tensor:
-        """The posterior mean at the ``n`` points of `evaluated`, in its order: ``n``."""
+        """The posterior mean of what is maximised at the ``n`` points of `evaluated`, in its order:
+        ``n``."""
 
     def means_at(self, X: Tensor) -> Tensor:
-        """The posterior mean at joint rows: ``n``. Only strategies with contexts need it.
+        """The posterior mean of what is maximised at joint rows: ``n``. Only strategies with
+        contexts need it.
 
         Args:
             X: ``n x (d + d_z)``, the action, then the context.
@@ -705,7 +788,7 @@ class Strategy(NotedWarnings):
 
     def _incumbents(self) -> Tensor:
         """The evaluated actions with the largest observations."""
-        X, Y = self.evaluated()
+        X, Y = self._maximised()
         if self.history.outside:  # only then, as a mask makes the host wait for a GPU
             inside = self._are_inside(len(X))
             X, Y = X[inside], Y[inside]

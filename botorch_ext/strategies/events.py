@@ -18,6 +18,7 @@ from botorch_ext.domains.contexts import with_context
 from botorch_ext.domains.outside_points import params_outside
 from botorch_ext.domains.points import numbered
 from botorch_ext.exceptions import UnknownTrialError
+from botorch_ext.records import in_sign
 from botorch_ext.state import Log, shallow
 
 # The number of coordinates that a message shows.
@@ -85,10 +86,15 @@ class Trial:
         """The joint row that models see: ``x``, then the context if there is one; ``d + d_z``."""
         return with_context(self.x, self.context)
 
-    def copy(self) -> Trial:
-        """A trial that shares nothing with this one but its domain."""
+    def copy(self, sign: float = 1.0) -> Trial:
+        """A trial that shares nothing with this one but its domain.
+
+        Args:
+            sign: The factor of the values in ``info``.
+        """
         context = None if self.context is None else self.context.clone()
-        copy = Trial(self.id, self.x.clone(), context, _copied(self.info), self.domain)
+        info = in_sign(_copied(self.info), sign)
+        copy = Trial(self.id, self.x.clone(), context, info, self.domain)
         vars(copy)["_original"] = self
         return copy
 
@@ -223,6 +229,15 @@ def copied(event: Event) -> Event:
     return event
 
 
+def event_in_sign(event: Event, sign: float) -> Event:
+    """An event whose values are multiplied by the sign of a user, as for `in_sign`."""
+    if sign > 0 or isinstance(event, Abandoned):
+        return event
+    if isinstance(event, Asked):
+        return Asked(replace(event.trial, info=in_sign(event.trial.info, sign)))
+    return replace(event, value=sign * event.value)
+
+
 def as_told_right(events: Sequence[Event]) -> list[Event]:
     """The events with the corrected values in place of the wrong ones; the corrections stay where
     they are."""
@@ -240,7 +255,7 @@ def as_told_right(events: Sequence[Event]) -> list[Event]:
 
 class History:
     """All events so far, and what follows from them alone. A history is never changed: `after`
-    gives a new one.
+    gives a new one. Its values are of what the strategy maximises, the negative of costs.
 
     The attributes are
 
@@ -249,9 +264,12 @@ class History:
     - ``abandoned``, ``failed``, ``corrected``: sets of ids; failed trials are abandoned ones;
     - ``attached``: a list of ids, ascending; ``outside``: the set of those whose points lie outside
       the domain.
+
+    Args:
+        sign: The factor from values to what the user told: -1 if the user minimises.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sign: float = 1.0) -> None:
         self.events: Log[Event] = Log()
         self.trials: Log[Trial] = Log()
         self.values: dict[int, float] = {}
@@ -261,14 +279,18 @@ class History:
         self.outside: set[int] = set()
         self.corrected: set[int] = set()
         self._pending: dict[int, None] = {}
-        #: The factor of values in messages: -1 if the values are negated costs.
-        self.sign = 1.0
+        self.sign = sign
 
     @property
     def pending(self) -> list[int]:
         """The ids of trials that are asked and neither told nor abandoned, in the order of
         asking."""
         return list(self._pending)
+
+    @property
+    def as_told(self) -> dict[int, float]:
+        """The ``values`` in the sign of the user."""
+        return {id: self.sign * value for id, value in self.values.items()}
 
     @property
     def num_asked(self) -> int:

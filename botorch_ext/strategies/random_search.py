@@ -25,6 +25,7 @@ class RandomSearch(Strategy):
         initial: Observations from before the study, as for `Strategy`.
         num_initial: The number of Sobol points that are asked first.
         context_domain: The contexts, as for `Strategy`. None: no contexts.
+        minimize: As for `Strategy`.
 
     Example:
         >>> import botorch_ext as bx
@@ -55,7 +56,7 @@ class RandomSearch(Strategy):
 
     def evaluated_means(self) -> Tensor:
         # Without a model the observation itself is the best guess.
-        return self.evaluated()[1]
+        return self._maximised()[1]
 
     def means_at(self, X: Tensor) -> Tensor:
-        return self.evaluated()[1]  # whatever the context
+        return self._maximised()[1]  # whatever the context

@@ -88,7 +88,7 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
             that are no numbers, the same trial twice, a value for an abandoned trial, another value
             for a told trial, or no new value. The message names all mistakes.
     """
-    heads, strategy, sign = study.heads, study.strategy, -1.0 if study.minimize else 1.0
+    heads, strategy = study.heads, study.strategy
     places = heads.read(sheet.heads, [TRIAL, *heads.needed, heads.objective], sheet.origin)
     decimal = decimal_of(sheet, places, heads.parameters)
     found = Answers({}, [], {}, [], [])
@@ -102,7 +102,7 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
                 raise ValueError(f"trial {trial.id} is in row {rows[trial.id]} as well")
             rows[trial.id] = row.number
             value = _value(row, places, heads, decimal, trial, strategy, scales)
-            _sort(found, trial.id, value, strategy, sign, correct)
+            _sort(found, trial.id, value, strategy, correct)
         except ValueError as error:
             wrong.append(f"row {row.number}: {error}")
     if not wrong and not (found.values or found.failed or found.corrected):
@@ -120,7 +120,6 @@ def _sort(
     id: int,
     value: float | str | None,
     strategy: Strategy,
-    sign: float,
     correct: bool,
 ) -> None:
     """Adds what a row says of a trial to the answers."""
@@ -134,12 +133,12 @@ def _sort(
         else:
             found.values[id] = value
     elif correct and id in history.values and not isinstance(value, str):
-        if value == sign * history.values[id]:
+        if value == history.as_told[id]:
             found.known.append(id)
         else:
             found.corrected[id] = value
     else:
-        _require_known(id, value, strategy, sign)
+        _require_known(id, value, strategy)
         found.known.append(id)
 
 
@@ -281,14 +280,14 @@ def _is_asked(
     return is_rounded and scale is not None and scale.are_near(given, asked)
 
 
-def _require_known(id: int, value: float | str, strategy: Strategy, sign: float) -> None:
+def _require_known(id: int, value: float | str, strategy: Strategy) -> None:
     """Raises a ValueError unless a trial that is not pending had this answer, also before a
     correction."""
     history = strategy.history
     if id in history.values:
-        told = sign * history.values[id]
+        told = history.as_told[id]
         if not any(
-            sign * event.value == value
+            event.value == value
             for event in strategy.events
             if (isinstance(event, Told | Corrected) and event.id == id)
             or (isinstance(event, Attached) and event.trial.id == id)

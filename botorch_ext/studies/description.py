@@ -62,6 +62,14 @@ def _unknown(plain: Any, place: str) -> Iterator[tuple[str, str]]:
             yield from _unknown(part, f"{place}[{i}]")
 
 
+def _without_sign(made: Any) -> Any:
+    """The call that made a strategy without its ``minimize``, which the study may say instead."""
+    arguments = made.get("arguments") if isinstance(made, dict) else None
+    if not isinstance(arguments, dict):
+        return made
+    return made | {"arguments": {k: v for k, v in arguments.items() if k != "minimize"}}
+
+
 def versions() -> dict[str, str | None]:
     """The versions of this library and of the libraries that it computes with."""
     return {name: _version(name) for name in _LIBRARIES}
@@ -111,7 +119,8 @@ def require_same(kept: dict[str, Any], given: dict[str, Any], whose: str) -> Non
     """
     given = from_json(to_json(given))
     try:
-        different = list(differences(renamed(kept.get("strategy")), given["strategy"]))
+        made = _without_sign(renamed(kept.get("strategy")))
+        different = list(differences(made, _without_sign(given["strategy"])))
     except Exception as error:  # of plain values that nobody wrote
         raise BrokenStudyError(f"the description of {whose} cannot be read: {error!r}") from error
     if different:

@@ -19,40 +19,38 @@ from botorch_ext.studies.description import versions
 from botorch_ext.studies.plain_events import Kind, PlainRecord
 
 
-def as_text(event: Event, sign: float) -> str:
+def as_text(event: Event) -> str:
     """Writes an event as one line of JSON, with the version of this library.
 
     Args:
-        event: The event, in the sign of the strategy.
-        sign: -1 if the study minimises, else 1.
+        event: The event, in the sign of the user.
 
     Returns:
-        The line, with values in the sign of the user.
+        The line.
     """
     match event:
         case Asked(trial):
             record = _of_trial("asked", trial)
         case Attached(trial, value):
-            record = _of_trial("attached", trial, sign * value)
+            record = _of_trial("attached", trial, value)
         case Told(id, value):
-            record = PlainRecord("told", id, value=sign * value)
+            record = PlainRecord("told", id, value=value)
         case Corrected(id, value):
-            record = PlainRecord("corrected", id, value=sign * value)
+            record = PlainRecord("corrected", id, value=value)
         case Abandoned(id, failed):
             record = PlainRecord("abandoned", id, failed=failed)
     return replace(record, version=versions()["botorch-ext"]).line()
 
 
-def from_text(text: str, like: Tensor, sign: float) -> Event:
+def from_text(text: str, like: Tensor) -> Event:
     """Reads the event of a line.
 
     Args:
         text: A line that `as_text` wrote.
         like: A tensor with the dtype and the device of points.
-        sign: The sign, as for `as_text`.
 
     Returns:
-        The event, in the sign of the strategy.
+        The event, in the sign of the user.
 
     Raises:
         BrokenStudyError: `as_text` did not write the line.
@@ -62,11 +60,11 @@ def from_text(text: str, like: Tensor, sign: float) -> Event:
         case "asked":
             return Asked(_trial(record, like))
         case "attached":
-            return Attached(_trial(record, like), sign * record.value)
+            return Attached(_trial(record, like), record.value)
         case "told":
-            return Told(record.id, sign * record.value)
+            return Told(record.id, record.value)
         case "corrected":
-            return Corrected(record.id, sign * record.value)
+            return Corrected(record.id, record.value)
         case "abandoned":
             return Abandoned(record.id, record.failed)
 

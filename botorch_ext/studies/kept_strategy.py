@@ -13,11 +13,8 @@ from torch import Tensor
 from botorch_ext.codec import is_same
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError, StudyError
-from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.models.specification import Candidate
 from botorch_ext.strategies import Asked, Event, Strategy
-from botorch_ext.strategies.events import Attached, History
+from botorch_ext.strategies.events import Attached, History, event_in_sign
 from botorch_ext.studies.event_lines import as_text, from_text
 from botorch_ext.studies.threads import give_threads_back, limits_threads, threads_for
 
@@ -26,45 +23,23 @@ if TYPE_CHECKING:
 
     from botorch_ext.studies.journal import Journal
 
-# Arguments of strategies that have the units and the sign of the values.
-_VALUES = ("initial", "minimum", "reward_range")
-
-
 T = TypeVar("T")
 
 
-def kept_copy(strategy: Strategy, minimize: bool) -> Strategy:
+def kept_copy(strategy: Strategy, minimize: bool | None) -> Strategy:
     """A copy of a strategy for a study or another tool that saves its events.
 
     Args:
         strategy: The strategy, without events.
-        minimize: Whether smaller values are better.
+        minimize: Whether small values are good; None where the strategy says it.
+
+    Raises:
+        ValueError: The strategy was made with another sign, or has values in one.
     """
     copy = strategy.clone()
+    copy.set_minimize(minimize)
     copy.within = threads_for
-    copy.history.sign = -1.0 if minimize else 1.0
     return copy
-
-
-def require_no_values(strategy: Strategy) -> None:
-    """Raises a ValueError if a strategy was made with values, which have the sign of what it
-    maximises. A user who minimises gives and sees costs everywhere."""
-    given = strategy.arguments.given
-    named = [name for name in _VALUES if given.get(name) is not None]
-    for name, model in given.items():
-        entries = model._entries if isinstance(model, CandidateModels) else [model]
-        if any(isinstance(one, KernelGP | Candidate) and one.mean is not None for one in entries):
-            named.append(f"mean of {name}")
-        if isinstance(model, KernelGP | CandidateModels) and model.num_observations:
-            named.append(f"data of {name}")
-    if named:
-        raise ValueError(
-            f"minimize must be False for a strategy with {' and '.join(named)}, which are in the "
-            "sign of what it maximises, got True: attach results of before to the study, or "
-            "maximise the negative of the cost"
-        )
-    for base in given.get("bases", ()):
-        require_no_values(base)
 
 
 def _in_domain(event: Event, strategy: Strategy) -> Event:
@@ -111,7 +86,6 @@ class KeptStrategy:
         self._process = os.getpid()
         self._strategy = kept_copy(strategy, journal.minimize)
         self._journal, self._position = journal, journal.start
-        self._sign = self._strategy.history.sign
 
     @property
     def history(self) -> History:
@@ -132,7 +106,8 @@ class KeptStrategy:
                 except Warning as warning:  # made an error by a filter: it has happened
                     raised = warning
                 new = strategy.history.events[self._position.count :]
-                bodies = [as_text(event, self._sign) for event in new]
+                sign = strategy.history.sign
+                bodies = [as_text(event_in_sign(event, sign)) for event in new]
                 position = self._journal.append(connection, self._position, bodies)
             self._strategy, self._position = strategy, position
             if raised is not None:
@@ -166,7 +141,7 @@ class KeptStrategy:
     def _catch_up(self, connection: Connection) -> None:
         entries, position = self._journal.since(connection, self._position)
         strategy, like = self._strategy.successor(), self._strategy.domain.like
-        events = [from_text(entry.body, like, self._sign) for entry in entries]
+        events = [from_text(entry.body, like) for entry in entries]
         events = [_in_domain(event, strategy) for event in events]
         try:
             strategy.follow(events)

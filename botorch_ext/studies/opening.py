@@ -9,7 +9,7 @@ from botorch_ext.exceptions import AnotherStrategyError, NoStudyError
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.column_heads import ColumnHeads
 from botorch_ext.studies.description import describe, described_strategy, require_same
-from botorch_ext.studies.kept_strategy import require_no_values
+from botorch_ext.studies.kept_strategy import kept_copy
 
 if TYPE_CHECKING:
     from botorch_ext.studies.journal import Journal
@@ -36,7 +36,7 @@ def opened(
     Args:
         place: A path or a URL, as for `Study`.
         name: The name of the study.
-        minimize: Whether small values are good; None where the study knows it.
+        minimize: Whether small values are good; None where the strategy or the study knows it.
         strategy: The strategy of the study; None where it is to be made again from the description
             of the study.
         texts: The ``objective`` and its ``unit``, None where the study knows them.
@@ -64,10 +64,9 @@ def opened(
     def found() -> Journal:
         journal = Journal.open(database, name)
         if journal is None:
-            if minimize:
-                require_no_values(strategy)
+            minimizes = kept_copy(strategy, minimize).minimize
             ColumnHeads.of(strategy, texts["objective"] or "value", texts["unit"])
-            journal = Journal.begin(database, name, bool(minimize), described)
+            journal = Journal.begin(database, name, minimizes, described)
         return journal
 
     journal = database.alone(found)
@@ -79,9 +78,10 @@ def opened(
                 f"{whose} was begun with other arguments: {key} is {kept!r} in the study, got "
                 f"{text!r}"
             )
-    if minimize is not None and minimize != journal.minimize:
+    said = strategy._minimize if minimize is None else minimize
+    if said not in (None, journal.minimize):
         raise AnotherStrategyError(
             f"study {name!r} in {database.name} was begun with other arguments: minimize is "
-            f"{journal.minimize} in the study, got {minimize}"
+            f"{journal.minimize} in the study, got {said}"
         )
     return journal, strategy

@@ -10,12 +10,11 @@ from typing import Any
 from torch import Tensor
 
 from botorch_ext.algorithms.practical import integrated_ei
-from botorch_ext.checks import flag, short
+from botorch_ext.checks import short
 from botorch_ext.domains.reading import DomainLike, as_domain
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.events import place_of
-from botorch_ext.strategies.initial_checks import checked_data
 from botorch_ext.studies.run import RunResult, run
 from botorch_ext.studies.running_study import Objective
 from botorch_ext.studies.stopping import Callback
@@ -135,16 +134,15 @@ def optimize(
             domain, initial=initial, num_initial=num_initial, particles=particles, seed=seed
         )
     else:
-        domain = as_domain(domain)
-        minimize = flag(False if minimize is None else minimize, "minimize")
-        if initial is not None and minimize:
-            checked = checked_data(domain, initial)
-            initial = None if checked is None else (checked[0], -checked[1])
         seed = 0 if seed is None else seed
         strategy = integrated_ei(
-            domain, particles, seed=seed, initial=initial, num_initial=num_initial
+            as_domain(domain),
+            particles,
+            seed=seed,
+            initial=initial,
+            num_initial=num_initial,
+            minimize=minimize,
         )
-        strategy.history.sign = -1.0 if minimize else 1.0
     result = run(
         strategy,
         objective,
@@ -164,7 +162,6 @@ def optimize(
     if len(result.strategy.evaluated()[1]):
         recommend = getattr(result.strategy, "recommend", result.strategy.best)
         x, mean = recommend()
-        mean *= -1.0 if minimize else result.strategy.history.sign
     found = {field.name: getattr(result, field.name) for field in fields(result)}
     return OptimizeResult(**found, recommended_x=x, recommended_mean=mean)
 

@@ -12,8 +12,6 @@ from botorch_ext.exceptions import BrokenStudyError
 Kind = Literal["asked", "attached", "told", "corrected", "abandoned"]
 
 _NOT_FINITE = "not finite"
-# The entries of records that have the units and the sign of the values.
-_SIGNED = {"mean", "mean_reward", "lower", "upper", "threshold", "best_observation"}
 # The entries of each kind of event besides its id.
 _ENTRIES: dict[Kind, tuple[str, ...]] = {
     "asked": ("x", "context", "info"),
@@ -85,44 +83,6 @@ class PlainRecord:
         if self.version is not None:
             own["version"] = self.version
         return to_json({"event": self.kind, "id": self.id} | own)
-
-
-def in_sign(record: Any, sign: float) -> Any:
-    """Converts the record of a trial or a report to the sign of the user.
-
-    Args:
-        record: Plain values, in the sign of a strategy that maximises.
-        sign: -1 for a user who minimises, else 1.
-
-    Returns:
-        A copy whose means and bounds are multiplied by the sign, or the record itself if the sign
-        is 1. If the sign is -1, ``lower`` and ``upper`` change places.
-    """
-    if sign > 0:
-        return record
-    if isinstance(record, list):
-        return [in_sign(entry, sign) for entry in record]
-    if not isinstance(record, dict):
-        return record
-    signed = {
-        key: _negated(entry) if key in _SIGNED else _with_parts_in_sign(key, entry, sign)
-        for key, entry in record.items()
-    }
-    if "lower" in record and "upper" in record:
-        signed |= {"lower": signed["upper"], "upper": signed["lower"]}
-    return signed
-
-
-def _with_parts_in_sign(key: str, entry: Any, sign: float) -> Any:
-    # The parts of a width or of a length of rounds have the same names, and no sign.
-    is_made_of_parts = key.endswith("width") or key == "round_lengths"
-    return entry if is_made_of_parts else in_sign(entry, sign)
-
-
-def _negated(entry: Any) -> Any:
-    if isinstance(entry, list):
-        return [_negated(value) for value in entry]
-    return 0.0 - entry if isinstance(entry, float) else entry  # no -0.0
 
 
 def to_json(plain: Any) -> str:

@@ -188,7 +188,6 @@ def attach_all(
     strategy: Strategy,
     results: Sequence[Result],
     heads: ColumnHeads,
-    sign: float,
     repeat: bool,
     outside: bool,
 ) -> list[Trial]:
@@ -199,7 +198,6 @@ def attach_all(
         results: The results. Those that lie outside the domain are kept as data if the strategy
             takes such data.
         heads: The columns of the study.
-        sign: What values are multiplied by for the strategy.
         repeat: Whether a result may be in the study, or in the table, already.
         outside: Whether all results may lie outside the domain.
 
@@ -212,10 +210,10 @@ def attach_all(
     pending = set(strategy.pending)
     seen = {
         _key(strategy.history.trials[id], value): f"trial {id}"
-        for id, value in strategy.history.values.items()
+        for id, value in strategy.history.as_told.items()
     }
     for result in results:
-        value = sign * one_number(result.value, "value")
+        value = one_number(result.value, "value")
         try:
             trial = strategy._attached_as(
                 ROW, result.point(strategy), value, result.context_of(strategy), outside=True

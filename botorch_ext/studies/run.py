@@ -16,7 +16,6 @@ from botorch_ext.exceptions import ObjectiveError
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.events import counts_of_trials, place_of
 from botorch_ext.studies.failures import Failure, Failures, require_taken
-from botorch_ext.studies.kept_strategy import require_no_values
 from botorch_ext.studies.questions import Questions
 from botorch_ext.studies.running_study import Objective, RunningStudy
 from botorch_ext.studies.stopping import Callback, Stopping
@@ -249,8 +248,11 @@ def run(
         raise ValueError(f"max_pending must be 1 without an executor, got {max_pending}")
     if failure_value is not None:
         failure_value = amount(failure_value, "failure_value", "finite")
-    minimizes = _minimizes(strategy, minimize)
-    asked = Target(strategy, -1.0 if minimizes else 1.0)
+    if isinstance(strategy, Strategy):
+        strategy.set_minimize(minimize)
+    elif minimize is not None and flag(minimize, "minimize") != strategy.minimize:
+        raise ValueError(f"minimize must be that of the study, {strategy.minimize}, got {minimize}")
+    asked = Target(strategy)
     streams, done = asked.read(
         lambda now: (
             _streams(now, objective, num_trials, contexts, actions),
@@ -267,30 +269,9 @@ def run(
         Failures(max_consecutive_failures, max_pending),
         stopping,
     )
-    if isinstance(strategy, Strategy) and not strategy.history.events:
-        strategy.history.sign = asked.sign
     with tqdm(total=num_trials, initial=done, disable=not progress, unit="trial") as bar:
         running.loop(max_pending, bar)
     return asked.read(partial(_result, running))
-
-
-def _minimizes(strategy: Strategy | Study, minimize: bool | None) -> bool:
-    """Whether the objective is a cost, by what was said now and before."""
-    if minimize is not None:
-        flag(minimize, "minimize")
-    if isinstance(strategy, Study):
-        if minimize not in (None, strategy.minimize):
-            raise ValueError(
-                f"minimize must be that of the study, {strategy.minimize}, got {minimize}"
-            )
-        return strategy.minimize
-    if strategy.history.sign < 0:
-        if minimize is False:
-            raise ValueError("minimize must be True, as when the strategy was begun, got False")
-        return True
-    if minimize:
-        require_no_values(strategy)
-    return bool(minimize)
 
 
 def _streams(
@@ -325,7 +306,7 @@ def _result(running: RunningStudy, strategy: Strategy) -> RunResult:
     X, contexts = points[:, : domain.dim], None
     if strategy.context_space is not None:
         contexts = points[:, domain.dim :]
-    Y = running.target.sign * told
+    Y = history.sign * told
     best = running.best(strategy)
     best_point = None if best is None else best[0].clone()
     return RunResult(
@@ -334,7 +315,7 @@ def _result(running: RunningStudy, strategy: Strategy) -> RunResult:
         X=X,
         Y=Y,
         best_x=None if best_point is None else best_point[: domain.dim],
-        best_value=None if best is None else float(Y.new_tensor(running.target.sign * best[1])),
+        best_value=None if best is None else float(Y.new_tensor(best[1])),
         contexts=contexts,
         best_context=None if best_point is None or contexts is None else best_point[domain.dim :],
         failures=running.failed.given_up,

@@ -93,8 +93,8 @@ class RunningStudy:
         self.executor = make_executor(self.given)
 
     def best(self, strategy: Strategy) -> tuple[Tensor, float] | None:
-        """The point, joined with its context, and the best value, in the sign of the strategy,
-        among the values that the objective returned, attached values and initial data."""
+        """The point, joined with its context, and the best value among the values that the
+        objective returned, attached values and initial data."""
         history, found = strategy.history, None
         top = history.best(besides={failure.id for failure in self.failed.given_up})
         if top is not None:
@@ -104,7 +104,7 @@ class RunningStudy:
             row = int(Y.argmax())
             if found is None or float(Y[row]) > found[1]:
                 found = X[row], float(Y[row])
-        return found
+        return None if found is None else (found[0], history.sign * found[1])
 
     def is_unfinished(self, strategy: Strategy) -> bool:
         """Whether there are trials yet to be asked, or to be evaluated."""
@@ -155,7 +155,7 @@ class RunningStudy:
                 if not self.under_way:
                     self._submit(self.suspects.pop(0))
                 return
-            if self.stopping.is_over(self._best_value, self.target.sign):
+            if self.stopping.is_over(self._best_value, self.target.asked.minimize):
                 return
             trial = self.questions.next(None if self.under_way else 2 * self.longest)
             if trial is None:
@@ -214,7 +214,7 @@ class RunningStudy:
             self.target.tell(trial, value)
             del self.under_way[future]
             self.failed.value_came()
-            self.stopping.call(trial, value, self.target.sign)
+            self.stopping.call(trial, value)
 
     def _keep_finished(self) -> None:
         """Tells the values that have come, and gives up trials whose value is not finite. A trial
@@ -264,7 +264,7 @@ class RunningStudy:
             self._submit(trial)
             return
         warnings.warn(self._give_up(trial, error), TrialFailedWarning, stacklevel=5)
-        self.stopping.call(trial, math.nan, self.target.sign)
+        self.stopping.call(trial, math.nan)
         self.failed.require_going_on()
 
     def _give_up(self, trial: Trial, error: BaseException) -> str:
@@ -285,7 +285,7 @@ class RunningStudy:
             best, pending = self.best(strategy), len(strategy.pending)
             bar.n = strategy.history.num_asked - pending
             value = math.nan if best is None else best[1]
-            bar.set_postfix(best=f"{self.target.sign * value:.6g}", pending=pending)
+            bar.set_postfix(best=f"{value:.6g}", pending=pending)
 
         with suppress(StudyError):  # a bar is not worth an error, or a wait
             self.target.read_once(show)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from torch import Tensor
 from botorch_ext.checks import amount, short
 from botorch_ext.strategies import Trial
 from botorch_ext.studies.failures import takes
-from botorch_ext.studies.plain_events import in_sign
 
 #: Called with a trial and its value.
 Callback = Callable[[Trial, float], Any]
@@ -62,32 +61,29 @@ class Stopping:
             self.reason = self.reason or "time_limit"
         return self.reason is not None
 
-    def is_over(self, best: Callable[[], float | None], sign: float) -> bool:
+    def is_over(self, best: Callable[[], float | None], minimize: bool) -> bool:
         """Whether nothing more is to be asked.
 
         Args:
-            best: A function that returns the best value so far in the sign of the strategy, or
-                None.
-            sign: The factor from values of the objective to values of the strategy.
+            best: A function that returns the best value so far, or None.
+            minimize: Whether small values are good.
         """
         if self.reason is None and self.target is not None:
             value = best()
-            if value is not None and value >= sign * self.target:
+            if value is not None and (value <= self.target if minimize else value >= self.target):
                 self.reason = "target"
         return self.is_late()
 
-    def call(self, trial: Trial, value: float, sign: float) -> None:
+    def call(self, trial: Trial, value: float) -> None:
         """Calls the callback, if there is one.
 
         Args:
-            trial: The trial as the strategy knows it.
-            value: The value in the sign of the objective; NaN if the trial was given up.
-            sign: The sign, as for `is_over`.
+            trial: The trial.
+            value: The value; NaN if the trial was given up.
         """
         if self.callback is None:
             return
-        own = trial.copy()  # the callback may change it
-        answer = self.callback(replace(own, info=in_sign(own.info, sign)), value)
+        answer = self.callback(trial.copy(), value)  # it may change the trial
         # Comparisons of tensors and of NumPy numbers return their own kinds of bool.
         if isinstance(answer, Tensor | np.ndarray | np.generic) and len(answer.reshape(-1)) == 1:
             answer = answer.item()

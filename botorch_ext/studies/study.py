@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from torch import Tensor
 
-from botorch_ext.checks import flag, one_number
+from botorch_ext.checks import flag
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import NoStudyError, StudyError, TableWarning
 from botorch_ext.strategies import (
-    Abandoned,
-    Asked,
     Event,
     Strategy,
     Trial,
@@ -23,16 +20,14 @@ from botorch_ext.strategies import (
 from botorch_ext.strategies.action_sets import Actions
 from botorch_ext.strategies.answers.expected_gain import ExpectedGain
 from botorch_ext.strategies.answers.importance import Importance
-from botorch_ext.strategies.answers.predictions import LEVELS, Predictions, checked_levels, mirrored
+from botorch_ext.strategies.answers.predictions import LEVELS, Predictions
 from botorch_ext.strategies.answers.recommendation import Recommendation
-from botorch_ext.strategies.event_checks import id_of
 from botorch_ext.strategies.named_points import Points
 from botorch_ext.strategies.noted_warnings import level_of_the_caller
 from botorch_ext.studies.column_heads import ColumnHeads
 from botorch_ext.studies.description import described_strategy
 from botorch_ext.studies.kept_strategy import KeptStrategy
 from botorch_ext.studies.opening import is_text, opened
-from botorch_ext.studies.plain_events import in_sign
 from botorch_ext.studies.result_tables import (
     Result,
     attach_all,
@@ -82,11 +77,9 @@ class Study:
             strategy again from its description, if it is a method of the library whose arguments
             are kept in full.
         name: The name of the study; there may be several studies in one place.
-        minimize: Whether small values are good. Values are then told and shown as they were
-            measured, and the strategy sees their negative. The strategy must have been made
-            without values (``initial``, a prior mean, a least value, a range of rewards): `attach`
-            earlier results instead. None keeps what the study was begun with; a new study
-            maximises.
+        minimize: Whether small values are good, as for `Strategy`. A strategy that was made with
+            values (``initial``, a prior mean, a least value, a range of rewards) must have been
+            told so itself. None: as the strategy says, or as the study was begun.
         objective: The name of the values in tables. None keeps the name that the study was begun
             with; in a new study it is ``"value"``.
         unit: The unit of the values, for people, as in ``"%"``. None keeps the unit that the study
@@ -94,8 +87,8 @@ class Study:
 
     Raises:
         ImportError: SQLAlchemy is not installed.
-        ValueError: The strategy has trials, the name is empty, minimize is neither True nor False
-            nor None, or a new study that minimises has a strategy with values.
+        ValueError: The strategy has trials, the name is empty, or ``minimize`` is not that of the
+            strategy.
         AnotherStrategyError: The study was begun with other arguments; the message names them.
         StudyError: The place holds no study, or the study is broken, was written by a newer
             version, cannot be written or cannot be reached. Each case has its own class.
@@ -174,7 +167,6 @@ class Study:
         # Studies of earlier versions have neither.
         self._texts = {key: self._journal.description.get(key) or texts[key] for key in texts}
         self.heads = ColumnHeads.of(strategy, self.objective, self.unit)
-        self._sign = -1.0 if self._journal.minimize else 1.0
         self._kept = KeptStrategy(strategy, self._journal)
         self._kept.read(lambda _: None)  # an event that does not fit is an error now
 
@@ -235,12 +227,9 @@ class Study:
             WaitingForObservations: The method must first be told something.
             HorizonReached: The method has not that many trials left.
         """
-        asked = self._kept.change(
+        return self._kept.change(
             lambda strategy: strategy.ask(num_trials, context=context, actions=actions)
         )
-        if isinstance(asked, list):
-            return [self._as_shown(trial) for trial in asked]
-        return self._as_shown(asked)
 
     def tell(self, id: int | Trial, value: float) -> None:
         """Answers a trial, in any order, from any process.
@@ -253,7 +242,7 @@ class Study:
             UnknownTrialError: The trial is not pending, or one of another study.
             ValueError: The value is no number, NaN or infinite.
         """
-        self._kept.change(lambda strategy: strategy.tell(*self._seen(strategy, id, value)))
+        self._kept.change(lambda strategy: strategy.tell(id, value))
 
     def abandon(self, id: int | Trial, failed: bool = False) -> None:
         """Gives up on a trial, as `Strategy.abandon` does.
@@ -288,7 +277,7 @@ class Study:
             for id, value in values.items():
                 is_told = correct and id in strategy.history.values
                 answer = strategy.correct if is_told else strategy.tell
-                answer(*self._seen(strategy, id, value))
+                answer(id, value)
 
         self._kept.change(act)
 
@@ -353,9 +342,8 @@ class Study:
             raise ValueError(
                 "repeat must be False for a point with its value, which may be another"
             )
-        seen = self._sign * one_number(value, "value")
         return self._kept.change(
-            lambda strategy: strategy.attach(x, seen, context, outside=outside)
+            lambda strategy: strategy.attach(x, value, context, outside=outside)
         )
 
     def attach_sheet(
@@ -382,7 +370,7 @@ class Study:
     def _attached(self, results: Sequence[Result], repeat: bool, outside: bool) -> list[Trial]:
         options = flag(repeat, "repeat"), flag(outside, "outside")
         trials = self._kept.change(
-            lambda strategy: attach_all(strategy, results, self.heads, self._sign, *options)
+            lambda strategy: attach_all(strategy, results, self.heads, *options)
         )
         if not outside and (rows := outside_rows(trials, results, self.heads)):
             message = (
@@ -407,7 +395,7 @@ class Study:
             UnknownTrialError: The trial has no value, or is one of another study.
             ValueError: The value is no number, NaN or infinite.
         """
-        self._kept.change(lambda strategy: strategy.correct(*self._seen(strategy, id, value)))
+        self._kept.change(lambda strategy: strategy.correct(id, value))
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -433,8 +421,8 @@ class Study:
 
     @property
     def strategy(self) -> Strategy:
-        """A copy of the strategy, up to date with the file. Where the study minimises, it holds
-        the negative of the values. Read it only: what it is asked and told is not saved."""
+        """A copy of the strategy, up to date with the file. Read it only: what it is asked and told
+        is not saved."""
         return self._kept.read(Strategy.clone)
 
     @property
@@ -445,7 +433,7 @@ class Study:
     @property
     def events(self) -> tuple[Event, ...]:
         """All events in order, with values as they were told."""
-        return self._kept.read(lambda strategy: tuple(map(self._as_told, strategy.events)))
+        return self._kept.read(lambda strategy: strategy.events)
 
     def to_pandas(self) -> pd.DataFrame:
         """All trials as a data frame.
@@ -464,8 +452,7 @@ class Study:
         strategy, entries = self.strategy, self._journal.entries()
         # Another process may have added events in between.
         entries = entries[: len(strategy.history.events)]
-        shown = [self._as_shown(trial) for trial in strategy.history.trials]
-        return trials_frame(strategy, entries, self.heads, shown, self._sign)
+        return trials_frame(strategy, entries, self.heads)
 
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
         """The evaluated point with the best posterior mean, as `Strategy.best` gives it.
@@ -481,8 +468,7 @@ class Study:
             NoObservationsError: Nothing was evaluated yet.
             ValueError: The context is one that `ask` would refuse.
         """
-        x, mean = self._kept.read(lambda strategy: strategy.best(context))
-        return x, self._sign * mean
+        return self._kept.read(lambda strategy: strategy.best(context))
 
     def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
         """The point that `best` gives, by name.
@@ -530,18 +516,16 @@ class Study:
         Warns:
             OutsideDomainWarning: Points lie outside the domain; the message has their rows.
         """
-        seen = mirrored(checked_levels(levels)) if self.minimize else levels
 
         def predicted(strategy: Strategy) -> Predictions:
             if not is_table(points):
-                return strategy.predict(points, context=context, levels=seen)
+                return strategy.predict(points, context=context, levels=levels)
             rows = [points] if isinstance(points, Mapping) else points
             found = points_of(rows, self.heads, with_contexts=context is None)
             trials = trials_of_points(found, strategy, context)
-            return strategy.predict(trials, levels=seen)
+            return strategy.predict(trials, levels=levels)
 
-        found = self._kept.read(predicted)
-        return found.negated() if self.minimize else found
+        return self._kept.read(predicted)
 
     def recommended(self, context: ContextLike | None = None) -> Recommendation:
         """The point to settle for now, as `Strategy.recommended` gives it.
@@ -557,8 +541,7 @@ class Study:
             NoObservationsError: Nothing was evaluated yet.
             ValueError: The context is one that `ask` would refuse.
         """
-        found = self._kept.read(lambda strategy: strategy.recommended(context))
-        return found.negated() if self.minimize else found
+        return self._kept.read(lambda strategy: strategy.recommended(context))
 
     def expected_gain(
         self,
@@ -612,23 +595,6 @@ class Study:
         """What the strategy did and knows, as plain numbers, strings and lists.
 
         Returns:
-            The entries of `Strategy.report`, with means, bounds and observations in the sign of
-            the values; and ``name`` and ``minimize``, those of the study.
+            The entries of `Strategy.report`; and ``name``, that of the study.
         """
-        summary = self._kept.read(lambda strategy: strategy.report())
-        return {"name": self.name, "minimize": self.minimize} | in_sign(summary, self._sign)
-
-    def _as_shown(self, trial: Trial) -> Trial:
-        return replace(trial, info=in_sign(trial.info, self._sign))
-
-    def _seen(self, strategy: Strategy, id: int | Trial, value: float) -> tuple[int, float]:
-        """The id of a trial, and its value as the strategy sees it."""
-        known = id_of(id, strategy.history.trials)
-        return known, self._sign * one_number(value, "value", f" for trial {known}")
-
-    def _as_told(self, event: Event) -> Event:
-        if isinstance(event, Abandoned):
-            return event
-        if isinstance(event, Asked):
-            return Asked(self._as_shown(event.trial))
-        return replace(event, value=self._sign * event.value)
+        return {"name": self.name} | self._kept.read(lambda strategy: strategy.report())

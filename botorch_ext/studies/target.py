@@ -30,12 +30,10 @@ class Target:
 
     Args:
         asked: The strategy or the study.
-        sign: The factor from values of the objective to values of the strategy.
     """
 
-    def __init__(self, asked: Strategy | Study, sign: float) -> None:
+    def __init__(self, asked: Strategy | Study) -> None:
         self.asked = asked
-        self.sign = sign
         self.claims = None if isinstance(asked, Strategy) else Claims(_identity(asked))
         self._patience = _PATIENCE
         # By trial that others gave up: how many trials there were when its value came.
@@ -64,7 +62,9 @@ class Target:
     def taken_over(self) -> list[Trial]:
         """Takes over and returns the pending trials that no other run of this machine has under
         way."""
-        trials = self.read(lambda now: [now.history.trials[id] for id in now.pending])
+        trials = self.read(
+            lambda now: [now.history.trials[id].copy(now.history.sign) for id in now.pending]
+        )
         return [trial for trial in trials if self.claims is None or self.claims.take(trial.id)]
 
     # --- asking and telling -----------------------------------------------------------------------
@@ -91,17 +91,17 @@ class Target:
         it."""
 
         def act(strategy: Strategy) -> str | None:
-            history, own = strategy.history, self.sign * value
+            history = strategy.history
+            told = history.as_told.get(trial.id)
             if trial.id not in history.values and trial.id not in history.abandoned:
-                strategy.tell(trial.id, own)
-            elif history.values.get(trial.id) == own:
+                strategy.tell(trial.id, value)
+            elif told == value:
                 pass  # told before Ctrl-C, or before a connection broke
             elif trial.id in history.failed and strategy.refuses_attached is None:
                 since = self._came_late.setdefault(trial.id, len(history.trials))
-                if not _is_attached(strategy, trial, own, since):
-                    strategy.attach(trial.x, own, trial.context)
-            elif trial.id in history.values:
-                told = self.sign * history.values[trial.id]
+                if not _is_attached(strategy, trial, value, since):
+                    strategy.attach(trial.x, value, trial.context)
+            elif told is not None:
                 return f"it was told {told} meanwhile, which correct changes"
             else:
                 return "it was abandoned meanwhile"
@@ -127,7 +127,7 @@ class Target:
             if value is None:
                 strategy.abandon(trial.id, failed=True)
             else:
-                strategy.tell(trial.id, self.sign * value)
+                strategy.tell(trial.id, value)
 
         self._change(act)
         self._give_back(trial)
@@ -175,7 +175,7 @@ def _is_attached(strategy: Strategy, trial: Trial, value: float, since: int) -> 
     """Whether this result was attached at an id from ``since`` on, by a call that broke off."""
     history = strategy.history
     return any(
-        history.values[id] == value and history.trials[id].point.equal(trial.point)
+        history.as_told[id] == value and history.trials[id].point.equal(trial.point)
         for id in history.attached
         if id >= since
     )

@@ -24,8 +24,6 @@ def trials_frame(
     strategy: Strategy,
     entries: Iterable[Entry],
     heads: ColumnHeads,
-    shown: Sequence[Trial],
-    sign: float,
 ) -> pd.DataFrame:
     """All trials of a study, as `Study.to_pandas` describes them.
 
@@ -33,8 +31,6 @@ def trials_frame(
         strategy: The strategy, which has seen all entries.
         entries: The events of the study with their times.
         heads: The columns of the study.
-        shown: The trials. Their predicted means have the sign of the user's values.
-        sign: What the strategy's values are multiplied by to be shown.
 
     Raises:
         ImportError: pandas is not installed.
@@ -48,9 +44,10 @@ def trials_frame(
         elif record.kind != "corrected":
             ended[record.id] = entry.at
     history = strategy.history
-    values = (history.values.get(trial.id) for trial in shown)
+    shown = [trial.copy(history.sign) for trial in history.trials]
+    told = history.as_told
     named = columns_by_name(shown, strategy, heads.params, heads.contexts)
-    named[heads.objective] = [math.nan if value is None else sign * value for value in values]
+    named[heads.objective] = [told.get(trial.id, math.nan) for trial in shown]
     before = {
         TRIAL: [trial.id for trial in shown],
         "state": [_state(trial.id, strategy) for trial in shown],

@@ -154,7 +154,7 @@ class Machine:
         self.host, self.space = host, space
         self.contexts = getattr(host, "contexts", None)
         self.hand = recipe.make(space, context_domain=None if self.contexts is None else 1)
-        self.sign = -1.0 if host.minimizes else 1.0
+        self.hand.set_minimize(host.minimizes)
         self.values: dict[int, Values] = {}  # of each trial, by its key
         self.states: dict[int, str] = {}
         self.ids: dict[int, int] = {}  # of the trial of the bare strategy that a key stands for
@@ -224,7 +224,7 @@ class Machine:
 
     def _happens(self, key: int, kind: str, value: float) -> None:
         kept = getattr(self.host, "kept", float)  # by some with fewer digits
-        self._news[key] = kind, self.sign * kept(value)
+        self._news[key] = kind, kept(value)
         if self.host.is_immediate:
             self._learn()
 

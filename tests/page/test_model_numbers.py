@@ -85,8 +85,7 @@ def test_the_most_important_parameters_come_first_everywhere(study, model):
 def test_slices_and_contours_run_through_the_recommended_point(study, model):
     base = torch.tensor(model.recommended.x, dtype=torch.float64)
     X, Y = study.strategy.evaluated()
-    sign = -1.0 if study.minimize else 1.0
-    told = list(zip(X.tolist(), (sign * Y).flatten().tolist(), strict=True))
+    told = list(zip(X.tolist(), Y.flatten().tolist(), strict=True))
     for own in model.slices:
         points = base.repeat(len(own.across), 1)
         points[:, own.column] = torch.tensor(own.across, dtype=torch.float64)

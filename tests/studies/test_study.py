@@ -29,8 +29,6 @@ from botorch_ext.exceptions import (
 from botorch_ext.reports.overview import read_overview
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies import description
-from botorch_ext.studies.databases import Database
-from botorch_ext.studies.journal import Journal
 from tests.studies.kept import BOX, POINTS, at_random, gp_bucb, kernel, on_a_set
 
 
@@ -136,10 +134,9 @@ def test_all_that_is_said_of_costs_is_the_mirror_of_what_is_said_of_gains(tmp_pa
 
 def test_bases_of_a_master_that_minimises(path):
     bases = [on_a_set(), RandomSearch(POINTS)]
-    master = bx.RegretBalancing(bases, [float, float], reward_range=(-6.0, 0.0))
-    # As versions before began it.
-    Journal.begin(Database(path), "study", True, description.describe(master))
+    master = bx.RegretBalancing(bases, [float, float], reward_range=(0.0, 6.0), minimize=True)
     study = bx.Study(path, master)
+    assert study.minimize
     study.ask(2)
     study.tell(0, 5.0)
     with pytest.raises(ValueError, match=r"from 0.0 to 6.0, got 7.0 for trial 1"):
@@ -152,7 +149,7 @@ def test_bases_of_a_master_that_minimises(path):
     ("values", "named"),
     [
         ({"initial": (torch.zeros(1, 2).double(), torch.ones(1).double())}, "initial"),
-        ({"mean": 3.0}, "mean of model"),
+        ({"mean": 3.0}, "model"),
         ({"pending": "censor", "minimum": -2.0}, "minimum"),
         (None, "reward_range"),
     ],
@@ -167,6 +164,30 @@ def test_costs_do_not_meet_values_that_are_maximised(path, values, named):
     with pytest.raises(ValueError, match=named):
         bx.run(strategy, lambda x: float(x[0]), 2, minimize=True, progress=False)
     assert not path.exists()
+
+
+def test_a_strategy_that_minimises_makes_a_study_that_does(path):
+    X, Y = BOX.sample(3, seed=1), torch.tensor([4.0, 3.0, 6.0], dtype=torch.float64)
+    numbers = {"noise_variance": 0.1, "width": 2.0, "mean": 5.0, "initial": (X, Y)}
+    made = bx.algorithms.gp_ucb(BOX, RBFKernel(), minimize=True, **numbers)
+    study = bx.Study(path, made)
+    study.tell(study.ask(), 3.5)
+    made.tell(made.ask(), 3.5)
+    again = bx.Study(path)  # made again from its description
+    assert study.minimize and again.minimize and again.strategy.minimize
+    assert again.report()["best_observation"] == 3.0 and study.best()[1] == made.best()[1]
+    assert again.events[0].trial.info == made.events[0].trial.info
+    assert torch.equal(again.ask().x, made.ask().x)
+    with pytest.raises(AnotherStrategyError, match="minimize is True in the study, got False"):
+        bx.Study(path, bx.algorithms.gp_ucb(BOX, RBFKernel(), minimize=False, **numbers))
+    with pytest.raises(ValueError, match="where the strategy is made, with its model and initial"):
+        bx.Study(path, bx.algorithms.gp_ucb(BOX, RBFKernel(), **numbers))
+    with pytest.raises(ValueError, match="minimize must be True"):
+        bx.Study(
+            path.with_name("other.db"),
+            bx.algorithms.gp_ucb(BOX, RBFKernel(), minimize=True, **numbers),
+            minimize=False,
+        )
 
 
 def test_predictions_of_a_study_are_in_the_sign_of_its_values(tmp_path):

@@ -25,7 +25,7 @@ from botorch_ext.hyperparameters.fitted import Fitted, Hyperparameters
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.records import plain
+from botorch_ext.records import in_sign, plain
 from botorch_ext.state import Log, parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds, Models
@@ -59,6 +59,7 @@ class FirstPointOptions(TypedDict, total=False):
     seed: int
     initial: tuple[Tensor, Tensor] | None
     num_initial: int
+    minimize: bool | None
 
 
 class Start(FirstPointOptions, total=False):
@@ -125,6 +126,8 @@ class BoundsStrategy(Strategy):
         initial: Observations from before the study, as for `Strategy`.
         num_initial: The number of Sobol points that are asked first.
         context_domain: The contexts, as for `Strategy`. None: no contexts.
+        minimize: Whether small values are good, as for `Strategy`. Prior means, data of models and
+            ``minimum`` are then those of the costs as well, and ``minimum`` is an upper bound.
 
     Raises:
         ValueError: If a model is batched, does not take the points of the domain, or has a prior
@@ -174,6 +177,7 @@ class BoundsStrategy(Strategy):
         initial: tuple[Tensor, Tensor] | None = None,
         num_initial: int = 0,
         context_domain: Domain | int | ContextSpace | None = None,
+        minimize: bool | None = None,
     ) -> None:
         for name, part, kind in (("search", search, Search), ("judge", judge, Judge)):
             if not isinstance(part, kind | None):
@@ -181,8 +185,9 @@ class BoundsStrategy(Strategy):
         self.search = Highest() if search is None else search
         self.takes_actions, self.takes_shards = self.search.takes_actions, self.search.takes_shards
         self.takes_spaces = self.search.takes_spaces
-        super().__init__(domain, seed, initial, num_initial, context_domain)
-        policy = PendingPolicy(pending, inflate, minimum, timeout)
+        super().__init__(domain, seed, initial, num_initial, context_domain, minimize)
+        worst = -minimum if minimize and minimum is not None else minimum
+        policy = PendingPolicy(pending, inflate, worst, timeout)
         probes = probes_of(domain, self.context_space, self.seed)
         self.refits: Refits | None = None
         if isinstance(model, Fitted):
@@ -190,7 +195,7 @@ class BoundsStrategy(Strategy):
                 raise ValueError("model must not be Fitted with a judge of fixed models")
             self.refits = Refits(model, domain, self.context_space)
             model = self.refits.model(probes)
-        models = _checked_models(model, probes)
+        models = _checked_models(model, probes, self.minimize)
         self.width = _checked_widths(width, models)
         self.judge = Judge() if judge is None else judge
         if self.judge.advises and not self.search.takes_advice:
@@ -373,7 +378,7 @@ class BoundsStrategy(Strategy):
             "told_too_late": list(rows.told_too_late),
         }
         if self.refits is not None:
-            summary["fit"] = self.refits.summary()
+            summary["fit"] = in_sign(self.refits.summary(), self.history.sign)
         return self.judge.complete(summary)
 
     # --- decisions --------------------------------------------------------------------------------
@@ -408,7 +413,7 @@ class BoundsStrategy(Strategy):
 
     def _data(self) -> tuple[Tensor, Tensor]:
         """The joint rows and the values that models use, without those told too late."""
-        X, Y = self.evaluated()
+        X, Y = self._maximised()
         late = set(self._rows.told_too_late)
         if late:
             before = len(Y) - len(self.history.values)
@@ -491,7 +496,7 @@ class BoundsStrategy(Strategy):
             rows_told = self._initial_data_rows + told
             at = torch.tensor(rows_told, dtype=torch.long, device=self.domain.device)
             return rows.posterior.at(rows.posterior.mean[self._likeliest(rows)], at)
-        return self.means_at(self.evaluated()[0])
+        return self.means_at(self._maximised()[0])
 
     @torch.no_grad()
     def means_at(self, X: Tensor) -> Tensor:
@@ -703,12 +708,16 @@ class BoundsStrategy(Strategy):
                 self._note_once(said, PriorScaleWarning)
 
 
-def _checked_models(model: KernelGP | CandidateModels, probes: Tensor) -> CandidateModels:
-    """The model as candidate models; raises a ValueError unless they take the probes."""
+def _checked_models(
+    model: KernelGP | CandidateModels, probes: Tensor, minimize: bool = False
+) -> CandidateModels:
+    """The model of what is maximised as candidate models; raises a ValueError unless they take the
+    probes."""
     if not isinstance(model, KernelGP | CandidateModels):
         raise ValueError(f"models must be CandidateModels, got a {type(model).__name__}")
     if len(probes):
         model.require_takes(probes)
+    model = model.negated() if minimize else model
     return CandidateModels.of(model) if isinstance(model, KernelGP) else model
 
 

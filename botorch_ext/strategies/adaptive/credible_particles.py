@@ -55,6 +55,7 @@ class CredibleParticles(ParticleStrategy):
         initial: Observations from before the study, as for `Strategy`.
         num_initial: The number of Sobol points that are asked first.
         context_domain: The contexts, as for `Strategy`. None: no contexts.
+        minimize: As for `Strategy`.
 
     Raises:
         ValueError: If `ParticleStrategy` raises it, or if ``width``, ``delta`` or ``credibility``
@@ -75,6 +76,7 @@ class CredibleParticles(ParticleStrategy):
         initial: tuple[Tensor, Tensor] | None = None,
         num_initial: int = 0,
         context_domain: Domain | int | ContextSpace | None = None,
+        minimize: bool | None = None,
     ) -> None:
         self.width, self._credible = one_number(width, "width"), Credible(delta, credibility)
         require(0 <= self.width < math.inf, "width", self.width, ">= 0 and finite")
@@ -85,6 +87,7 @@ class CredibleParticles(ParticleStrategy):
             initial=initial,
             num_initial=num_initial,
             context_domain=context_domain,
+            minimize=minimize,
         )
 
     @property

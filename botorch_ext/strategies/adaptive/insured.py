@@ -17,7 +17,7 @@ from botorch_ext.domains.points import checked_rows
 from botorch_ext.domains.ranks import first_highest
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.records import decoded, plain
+from botorch_ext.records import decoded, in_sign, plain
 from botorch_ext.search.models import best_in_box, proposals
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds
@@ -177,14 +177,15 @@ class InsuredStrategy(BoundsStrategy):
             - ``refuted``: as in ``info``, for all levels given up so far, with the ``trial``.
         """
         ledger, t = self.ledger, self.next_step
+        suspect = None if ledger.suspect is None else vars(ledger.suspect).copy()
         return super().report() | {
             "level": ledger.level,
             "misspecification": self.levels[ledger.level],
             "may_have_lost": ledger.lost,
             "budget": self.terms.budget(ledger.lost, self._published.rkhs_bound, t),
             "charged": {"large": list(ledger.large), "small": list(ledger.small)},
-            "suspect": None if ledger.suspect is None else vars(ledger.suspect).copy(),
-            "refuted": deepcopy(self.refutations),
+            "suspect": suspect,
+            "refuted": in_sign(deepcopy(self.refutations), self.history.sign),
         }
 
     # --- decisions --------------------------------------------------------------------------------

@@ -97,6 +97,7 @@ class ParticleStrategy(Strategy):
         num_initial: The number of Sobol points that are asked first. None: as many as it takes for
             8 results, with initial and attached ones counted.
         context_domain: The contexts, as for `Strategy`. None: no contexts.
+        minimize: As for `Strategy`.
 
     Raises:
         ValueError: If `Strategy` raises it.
@@ -118,8 +119,9 @@ class ParticleStrategy(Strategy):
         initial: tuple[Tensor, Tensor] | None = None,
         num_initial: int | None = None,
         context_domain: Domain | int | ContextSpace | None = None,
+        minimize: bool | None = None,
     ) -> None:
-        super().__init__(domain, seed, initial, num_initial, context_domain)
+        super().__init__(domain, seed, initial, num_initial, context_domain, minimize)
         self.particles = Particles() if particles is None else particles
         if not isinstance(self.particles, Particles):
             raise ValueError(f"particles must be Particles or None, got {particles!r}")
@@ -142,14 +144,14 @@ class ParticleStrategy(Strategy):
         return self._current()[1].fork()
 
     def evaluated_means(self) -> Tensor:
-        return self.means_at(self.evaluated()[0])
+        return self.means_at(self._maximised()[0])
 
     def means_at(self, X: Tensor) -> Tensor:
         return self._current()[1].mean(checked_like(X, self.domain.like, "X"))
 
     @torch.no_grad()
     def recommend(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
-        """The point of the domain with the highest posterior mean, and that mean.
+        """The point of the domain with the best posterior mean, and that mean.
 
         The mean is the average over the particles. The point need not have been evaluated, and has
         the digits that can be set.
@@ -175,7 +177,8 @@ class ParticleStrategy(Strategy):
 
         seed = self._seed_of(len(self.history.trials))
         x, *_ = self._highest(mean, points, ensemble, checked, seed)
-        return x, float(ensemble.mean(with_context(x, checked).unsqueeze(0)))
+        mean_there = ensemble.mean(with_context(x, checked).unsqueeze(0))
+        return x, self.history.sign * float(mean_there)
 
     def _mixture(self, context: Tensor | None) -> GPMixture:
         if not self._num_data:
@@ -350,7 +353,7 @@ class ParticleStrategy(Strategy):
         columns = self.domain.dim + (1 if contexts is None else contexts)  # 1 until one is seen
         known = self._known
         if known is None or known[0] != key or (not n and known[2].joint.shape[-1] != columns):
-            joint, _ = self.evaluated()
+            joint, _ = self._maximised()
             if not n:  # without rows the number of columns is not known
                 joint = joint.new_zeros(0, columns)
             inputs = Inputs.of(self.domain, self.context_space, joint)

@@ -117,7 +117,7 @@ class StableStrategy(BoundsStrategy):
 
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
         """The centre of a told trial, or the initial point, whose worst case of the posterior mean
-        is highest, and that worst case.
+        is best, and that worst case.
 
         The mean is that of the alive model with the highest marginal likelihood.
 
@@ -143,7 +143,7 @@ class StableStrategy(BoundsStrategy):
         at = self.domain.index(X) if isinstance(self.domain, FiniteSet) else X
         values = self.search.worst_of_means(rows.posterior, self._likeliest(rows), at)
         top = int(first_highest(values))
-        return X[top].clone(), float(values[top])
+        return X[top].clone(), self.history.sign * float(values[top])
 
     def report(self) -> dict[str, Any]:
         """A summary of the study, as plain numbers, strings, lists and dicts.

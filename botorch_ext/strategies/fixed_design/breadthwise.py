@@ -17,7 +17,7 @@ from botorch_ext.exceptions import CellLimitWarning, HorizonWarning
 from botorch_ext.kernels.smoothness import HolderConstants, given_constants, holder_constants
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.replicates import RepeatedDesign
-from botorch_ext.records import NonNegative, plain
+from botorch_ext.records import NonNegative, in_sign, plain
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.answers.mixture import GPMixture
@@ -103,6 +103,7 @@ class BreadthwiseExploration(Strategy):
             a level would then have more cells, those with the highest upper bounds are kept, with a
             warning.
         seed: Unused, since the method is deterministic.
+        minimize: As for `Strategy`.
 
     Warns:
         HorizonWarning: Not even the whole box is refined, since B is small: the unit of f is too
@@ -129,10 +130,11 @@ class BreadthwiseExploration(Strategy):
         holder: HolderConstants | tuple[float, float] | None = None,
         max_cells: int = 2**13,
         seed: int = 0,
+        minimize: bool | None = None,
     ) -> None:
         if not isinstance(domain, Box):
             raise ValueError(f"domain must be a Box, which can be split, got {domain!r}")
-        super().__init__(domain, seed)
+        super().__init__(domain, seed, minimize=minimize)
         self.horizon = whole_number(horizon, "horizon", least=1)
         max_cells = whole_number(max_cells, "max_cells", least=1)
         rkhs_bound = check_rkhs_bound(rkhs_bound)
@@ -142,6 +144,8 @@ class BreadthwiseExploration(Strategy):
                 "mean must be constant, since f - mean must move by at most V_h in a cell: "
                 f"subtract any other mean from the observations, got {model.mean!r}"
             )
+        if minimize:
+            model = model.negated()
         self.holder = (
             holder_constants(model.kernel, domain.dim)
             if holder is None
@@ -185,7 +189,7 @@ class BreadthwiseExploration(Strategy):
             "width": parts_of(self.width),
             "holder_constant": self.holder.constant,
             "holder_exponent": self.holder.exponent,
-            "levels": [level.summary() for level in self.levels],
+            "levels": in_sign([level.summary() for level in self.levels], self.history.sign),
         }
 
     # --- decisions --------------------------------------------------------------------------------
@@ -303,9 +307,9 @@ class BreadthwiseExploration(Strategy):
         return record
 
     def _mixture(self, context: Tensor | None) -> GPMixture:
-        return self._means.mixture(*self.evaluated())
+        return self._means.mixture(*self._maximised())
 
     def evaluated_means(self) -> Tensor:
         """The posterior mean at the ``n`` evaluated points given the observations of all levels:
         ``n``."""
-        return self._means.at(*self.evaluated())
+        return self._means.at(*self._maximised())

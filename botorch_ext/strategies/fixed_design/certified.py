@@ -113,6 +113,7 @@ class CertifiedElimination(CertifyingStrategy):
         initial: Observations from before the study, as for `Strategy`. The bounds of all told data
             use them.
         num_initial: The number of points that are asked first, anywhere in the domain.
+        minimize: As for `Strategy`.
 
     Raises:
         ValueError: If an argument is impossible, if ``num_initial`` leaves no trial, or if the
@@ -139,8 +140,9 @@ class CertifiedElimination(CertifyingStrategy):
         seed: int = 0,
         initial: tuple[Tensor, Tensor] | None = None,
         num_initial: int = 0,
+        minimize: bool | None = None,
     ) -> None:
-        super().__init__(domain, seed, initial, num_initial)
+        super().__init__(domain, seed, initial, num_initial, minimize=minimize)
         self.horizon = whole_number(horizon, "horizon", least=1)
         if num_initial >= self.horizon:
             raise ValueError(
@@ -288,7 +290,7 @@ class CertifiedElimination(CertifyingStrategy):
         """What the bounds of a belief leave, with a certificate that never increases."""
         now, seed, cut = self._progress, self._population_seed(), self._taken(recorded, name)
         known = self._known_threshold(cut)
-        X, bounds = self.evaluated()[0], Bounds(belief, *numbers, self.rkhs_bound)
+        X, bounds = self._maximised()[0], Bounds(belief, *numbers, self.rkhs_bound)
         if isinstance(now.survivors, Region):
             X = X[now.survivors.meets(X)]
         left = self._space.eliminate(now.survivors, bounds, X, seed, known)
@@ -394,7 +396,7 @@ class CertifiedElimination(CertifyingStrategy):
 
     def evaluated_means(self) -> Tensor:
         rows = self._rows.for_means()
-        X, _ = self.evaluated()
+        X, _ = self._maximised()
         if isinstance(self.domain, FiniteSet):
             return rows.posterior.mean[self.domain.index(X)]
         return rows.posterior.mean_at(X)

@@ -13,7 +13,7 @@ from botorch_ext.delays.rounds import Rounds
 from botorch_ext.domains import Domain
 from botorch_ext.exceptions import HorizonWarning
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.records import plain
+from botorch_ext.records import in_sign, plain
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.answers.mixture import GPMixture
@@ -62,6 +62,7 @@ class PhasedElimination(RoundStrategy):
             closes with the observations that have arrived.
         delta: The failure probability of the delay allowance of ``rounds``.
         seed: The seed of every random choice.
+        minimize: As for `Strategy`.
 
     Raises:
         ValueError: If the horizon is less than 1, differs from that of ``rounds`` or is missing; if
@@ -86,8 +87,9 @@ class PhasedElimination(RoundStrategy):
         waits: bool = True,
         delta: float = 0.1,
         seed: int = 0,
+        minimize: bool | None = None,
     ) -> None:
-        super().__init__(domain, seed)
+        super().__init__(domain, seed, minimize=minimize)
         delta = check_delta(delta)
         if not isinstance(rounds, Rounds):
             raise ValueError(f"rounds must be Rounds, such as Doubling(), got {rounds!r}")
@@ -96,7 +98,7 @@ class PhasedElimination(RoundStrategy):
         require_prior(model, domain)
         self._note_large_kernel(float(model.largest_variance(probes_of(domain, None, self.seed))))
         self._raise_warnings()
-        self._means = ObservedMeans(model)
+        self._means = ObservedMeans(model.negated() if minimize else model)
         self.width = as_width(width)
         self.round_lengths = rounds
         self.horizon = horizon
@@ -139,12 +141,13 @@ class PhasedElimination(RoundStrategy):
             the ``threshold``, the largest lower bound.
         """
         noise = self.model.noise_variance
+        rounds = [round.describe(self.history, noise) for round in self.rounds]
         return super().report() | {
             "horizon": self.horizon,
             "width": parts_of(self.width),
             "round_lengths": parts_of(self.round_lengths),
             "waits": self.waits,
-            "rounds": [round.describe(self.history, noise) for round in self.rounds],
+            "rounds": in_sign(rounds, self.history.sign),
         }
 
     # --- decisions --------------------------------------------------------------------------------
@@ -232,9 +235,9 @@ class PhasedElimination(RoundStrategy):
                 self._delays[id] = len(self.history.trials) - id - 1
 
     def _mixture(self, context: Tensor | None) -> GPMixture:
-        return self._means.mixture(*self.evaluated())
+        return self._means.mixture(*self._maximised())
 
     def evaluated_means(self) -> Tensor:
         """The posterior mean at the ``n`` evaluated points given all observations, late ones
         included: ``n``."""
-        return self._means.at(*self.evaluated())
+        return self._means.at(*self._maximised())

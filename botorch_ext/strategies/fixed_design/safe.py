@@ -86,7 +86,7 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
             raise ValueError(
                 f"horizon must be given with certificates, and only then, got {horizon}"
             )
-        self._prior = deepcopy(models)
+        self._prior = deepcopy(models.negated() if options.get("minimize") else models)
         super().__init__(
             domain,
             models,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from botorch_ext.checks import amount, one_number
+from botorch_ext.records import in_sign
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Corrected, Event, Told
@@ -86,6 +87,7 @@ class RegretBalancing(MasterStrategy):
         reward_range: The smallest and the largest value that can be told, with the noise.
         delta: The failure probability.
         c: The constant of the test.
+        minimize: As for `MasterStrategy`.
 
     Raises:
         ValueError: If the numbers of bounds and bases differ, if a bound is not as above, if the
@@ -100,9 +102,12 @@ class RegretBalancing(MasterStrategy):
         reward_range: tuple[float, float] = (0.0, 1.0),
         delta: float = 0.1,
         c: float = 1.0,
+        minimize: bool | None = None,
     ) -> None:
-        super().__init__(bases)
+        super().__init__(bases, minimize=minimize)
         self.reward_range = low, high = checked_range(reward_range)
+        # The range of what is maximised.
+        self._range = (-high, -low) if self.minimize else (low, high)
         self.delta, self.c = check_delta(delta), amount(c, "c", "non-negative and finite")
         if not isinstance(bounds, Sequence) or len(bounds) != len(bases):
             raise ValueError(f"bounds must be one for each of {len(bases)} bases, got {bounds!r}")
@@ -146,19 +151,18 @@ class RegretBalancing(MasterStrategy):
 
     def check_event(self, event: Event) -> None:
         super().check_event(event)
-        low, high = self.reward_range
+        low, high = self._range
         if isinstance(event, Told | Corrected) and not low <= event.value <= high:
-            sign = self.history.sign
-            low, high = sorted(sign * end + 0.0 for end in (low, high))  # + 0.0: none is -0.0
+            low, high = self.reward_range
             raise ValueError(
-                f"value must be in reward_range, from {low} to {high}, got {sign * event.value} "
-                f"for trial {event.id}"
+                f"value must be in reward_range, from {low} to {high}, got "
+                f"{self.history.sign * event.value} for trial {event.id}"
             )
 
     def _absorb(self, event: Event) -> None:
         super()._absorb(event)
         if isinstance(event, Told):
-            low, high = self.reward_range
+            low, high = self._range
             base = self.history.trials[event.id].info["base"]
             self._rewards[base] += (event.value - low) / (high - low)
             self._test(len(self.history.values))
@@ -207,7 +211,7 @@ class RegretBalancing(MasterStrategy):
         return summary
 
     def _summary(self, position: int) -> dict[str, Any]:
-        low, high = self.reward_range
+        low, high = self._range
         scale, played = high - low, self._num_played(position)
         told = len(self.bases[position].history.values)
         mean = upper = lower = None
@@ -215,13 +219,12 @@ class RegretBalancing(MasterStrategy):
             _, average, regret, deviation = self._ends(position)
             mean = low + scale * average
             upper, lower = mean + scale * (regret + deviation), mean - scale * deviation
+        ends = {"mean_reward": mean, "upper": upper, "lower": lower}
         return super()._summary(position) | {
             "plays": played,
             "told": told,
-            "mean_reward": mean,
+            **in_sign(ends, self.history.sign),
             "bound": scale * self._bounds[position](played),
-            "upper": upper,
-            "lower": lower,
             "status": "eliminated" if position in self.eliminated else "active",
             "eliminated_at": self.eliminated.get(position),
         }

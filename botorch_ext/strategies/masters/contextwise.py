@@ -29,6 +29,7 @@ class ContextwiseStrategy(MasterStrategy):
         key: A function from a ``d_z``-dim context to the position of the base that plays.
         context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. None: the
             contexts of the bases.
+        minimize: As for `MasterStrategy`.
 
     Raises:
         ValueError: If `MasterStrategy` refuses the bases, or if there are no contexts. `ask` raises
@@ -51,8 +52,9 @@ class ContextwiseStrategy(MasterStrategy):
         key: Callable[[Tensor], int],
         *,
         context_domain: Domain | int | ContextSpace | None = None,
+        minimize: bool | None = None,
     ) -> None:
-        super().__init__(bases, context_domain=context_domain)
+        super().__init__(bases, context_domain=context_domain, minimize=minimize)
         if self.context_space is None:
             raise ValueError("context_domain must be given if no base takes contexts, got None")
         if not callable(key):

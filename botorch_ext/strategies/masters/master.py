@@ -42,10 +42,11 @@ class MasterStrategy(Strategy):
         bases: The strategies, at least one, without trials; they are copied. Bases that take no
             contexts are given none.
         context_domain: The contexts, as for `Strategy`. None: the contexts of the bases.
+        minimize: As for `Strategy`. None: as the bases.
 
     Raises:
         ValueError: If there is no base, or if a base is not a strategy, has trials, or has another
-            domain than the first one.
+            domain or sign than the first one.
     """
 
     takes_spaces = True  # as the bases do
@@ -56,14 +57,18 @@ class MasterStrategy(Strategy):
         bases: Sequence[Strategy],
         *,
         context_domain: Domain | int | ContextSpace | None = None,
+        minimize: bool | None = None,
     ) -> None:
         _check_bases(bases)
         first = bases[0]
         if context_domain is None:
             spaces = (base.context_space for base in bases)
             context_domain = next((space for space in spaces if space is not None), None)
-        super().__init__(first.domain, first.seed, context_domain=context_domain)
+        minimize = first._minimize if minimize is None else minimize
+        super().__init__(first.domain, first.seed, context_domain=context_domain, minimize=minimize)
         self.bases = [base.clone() for base in bases]
+        for base in self.bases:
+            base.set_minimize(self.minimize)
         self.takes_actions = all(base.takes_actions for base in bases)
         # For each base, the ids that its trials have in the master.
         self._ids: list[list[int]] = [[] for _ in bases]
@@ -88,11 +93,11 @@ class MasterStrategy(Strategy):
         answers = [
             base.best(None if base.context_space is None else context)
             for base in self._judges(context)
-            if len(base.evaluated()[0])
+            if len(base._maximised()[0])
         ]
         if not answers:
             raise NoObservationsError("best needs at least one evaluated point, got none")
-        return max(answers, key=lambda answer: answer[1])
+        return max(answers, key=lambda answer: self.history.sign * answer[1])
 
     def report(self) -> dict[str, Any]:
         """A summary of the study, as plain numbers, strings, lists and dicts.
@@ -123,7 +128,7 @@ class MasterStrategy(Strategy):
     def _summary(self, position: int) -> dict[str, Any]:
         """The dict of a base in the report."""
         base = self.bases[position]
-        X, _ = base.evaluated()
+        X, _ = base._maximised()
         x, mean = base.best() if len(X) else (None, None)
         return {
             "strategy": type(base).__name__,
@@ -131,6 +136,18 @@ class MasterStrategy(Strategy):
             "num_told": len(base.history.values) - len(base.history.attached),
             "best": None if x is None else {"x": x.tolist(), "mean": mean},
         }
+
+    def _turn(self) -> None:
+        super()._turn()
+        for base in self.bases:
+            base._turn()
+
+    def _values_given(self) -> list[str]:
+        return super()._values_given() + [
+            f"{name} of base {position}"
+            for position, base in enumerate(self.bases)
+            for name in base._values_given()
+        ]
 
     # --- decisions --------------------------------------------------------------------------------
 
@@ -249,10 +266,10 @@ class MasterStrategy(Strategy):
         position = self.history.trials[id].info["base"]
         return position, bisect_left(self._ids[position], id)
 
-    def evaluated(self) -> tuple[Tensor, Tensor]:
-        """The evaluated actions of all bases, ``n x d``, and their ``n`` values, base by base, with
-        the data that the bases began with."""
-        X, Y = zip(*(base.evaluated() for base in self.bases), strict=True)
+    def _maximised(self) -> tuple[Tensor, Tensor]:
+        """The evaluated actions of all bases, ``n x d``, and what is maximised there, base by base,
+        with the data that the bases began with."""
+        X, Y = zip(*(base._maximised() for base in self.bases), strict=True)
         return torch.cat([own[:, : self.domain.dim] for own in X]), torch.cat(Y)
 
     def evaluated_means(self) -> Tensor:
