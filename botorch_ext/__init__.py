@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from botorch_ext.hyperparameters.fitted import Fitted
     from botorch_ext.hyperparameters.particles import Particles
     from botorch_ext.models import CandidateModels, FinitePosterior, KernelGP
+    from botorch_ext.page.report_page import report_page
     from botorch_ext.parameters import Choice, Integer, Real
-    from botorch_ext.reports.report_page import report_page
     from botorch_ext.search.planning import Plan, plan
     from botorch_ext.search.region import Region
     from botorch_ext.strategies import (
@@ -101,7 +101,7 @@ _HOMES = {
     "hyperparameters.particles": ("Particles",),
     "models": ("CandidateModels", "FinitePosterior", "KernelGP"),
     "parameters": ("Choice", "Integer", "Real"),
-    "reports.report_page": ("report_page",),
+    "page.report_page": ("report_page",),
     "search.planning": ("Plan", "plan"),
     "search.region": ("Region",),
     "strategies": (

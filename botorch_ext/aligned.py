@@ -1,4 +1,4 @@
-"""Columns of tables: their names, and tables as texts for a terminal."""
+"""Columns of tables: their names, and tables as texts for a terminal; names of a length."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ def free_names(own: Iterable[str], taken: Collection[str]) -> list[str]:
         known.add(name)
         free.append(name)
     return free
+
+
+def cut(text: str, most: int) -> str:
+    """A text of so many characters at most."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> list[str]:

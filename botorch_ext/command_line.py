@@ -24,8 +24,8 @@ from threading import Event, Thread
 from typing import Any, NoReturn
 
 from botorch_ext.exceptions import StudyError
-from botorch_ext.reports.overview import read_overview, read_overviews
-from botorch_ext.reports.words import counted, printable
+from botorch_ext.page.overview import read_overview, read_overviews
+from botorch_ext.page.words import counted, printable
 
 _PLACE = "a file, or a URL such as postgresql+psycopg://user@host/database"
 # After how many seconds a command shows that it works, and how often it shows it.
@@ -207,14 +207,14 @@ def _command(
 
 
 def _status(given: argparse.Namespace) -> tuple[str, str]:
-    from botorch_ext.reports.status import as_text
+    from botorch_ext.page.status import as_text
 
     found, now = read_overviews(given.place, given.name), time.time()
     return "\n".join(as_text(one, now) for one in found), found[0].place
 
 
 def _trials(given: argparse.Namespace) -> tuple[str, str]:
-    from botorch_ext.reports.tables import as_csv, as_text
+    from botorch_ext.page.tables import as_csv, as_text
 
     overview = read_overview(given.place, given.name)
     given.written = counted(len(overview.stories), "trial")
@@ -222,14 +222,11 @@ def _trials(given: argparse.Namespace) -> tuple[str, str]:
 
 
 def _report(given: argparse.Namespace) -> tuple[str, str]:
-    from botorch_ext.reports.model_numbers import ModelNumbers
-    from botorch_ext.reports.page import page
+    from botorch_ext.page.model_summary import ModelSummary, summary_at
+    from botorch_ext.page.page import page
 
-    overview, model = read_overview(given.place, given.name), ModelNumbers()
-    if not given.without_model:
-        from botorch_ext.reports.numbers_of_study import numbers_at
-
-        model = numbers_at(given.place, overview.name)
+    overview = read_overview(given.place, given.name)
+    model = ModelSummary() if given.without_model else summary_at(given.place, overview.name)
     given.written = f"the page of {counted(len(overview.stories), 'trial')}"
     return page(overview, time.time(), model), overview.place
 

@@ -23,7 +23,6 @@ ELSEWHERE = {
     "integrations": ["hosts"],
     "kernels": ["kernels", "kernel_functions"],
     "parameters": ["domains", "tables"],
-    "reports": ["page"],
     "search": ["search", "regions", "robust"],
     "strategies": ["strategies", "predictions"],
     "studies": ["studies", "tables"],

@@ -1,1 +1,1 @@
-"""Commands that change a study or ask its model; those that look at events alone are reports."""
+"""Commands that change a study or ask its model; those that look at events alone are in `page`."""

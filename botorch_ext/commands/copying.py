@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 from botorch_ext.exceptions import StudyError
-from botorch_ext.reports.overview import read_overviews
-from botorch_ext.reports.words import counted
+from botorch_ext.page.overview import read_overviews
+from botorch_ext.page.words import counted
 from botorch_ext.studies.addresses import url_of
 
 

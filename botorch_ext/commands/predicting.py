@@ -9,8 +9,8 @@ from botorch_ext.aligned import free_names
 from botorch_ext.checks import named
 from botorch_ext.commands.telling import context_of, read_sheet
 from botorch_ext.exceptions import OutsideDomainWarning
-from botorch_ext.reports.overview import read_overview
-from botorch_ext.reports.words import counted, number
+from botorch_ext.page.overview import read_overview
+from botorch_ext.page.words import counted, number
 from botorch_ext.studies.result_tables import points_of, trials_of_points
 from botorch_ext.studies.sheets import written
 from botorch_ext.studies.study import Study

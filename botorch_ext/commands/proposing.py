@@ -12,7 +12,7 @@ from typing import Any
 
 from botorch_ext.checks import did_you_mean
 from botorch_ext.exceptions import StudyError, TableError
-from botorch_ext.reports.words import counted
+from botorch_ext.page.words import counted
 from botorch_ext.studies.cell_values import decimal_of, last_place, number
 from botorch_ext.studies.column_heads import TRIAL, is_written, name_and_unit
 from botorch_ext.studies.sheets import Sheet

@@ -11,8 +11,8 @@ from botorch_ext.checks import did_you_mean
 from botorch_ext.commands.beginning import strategy_of
 from botorch_ext.commands.proposing import propose
 from botorch_ext.exceptions import StudyError
-from botorch_ext.reports.overview import read_overview
-from botorch_ext.reports.words import counted
+from botorch_ext.page.overview import read_overview
+from botorch_ext.page.words import counted
 from botorch_ext.studies.answer_sheets import answer_sheet, answers_of
 from botorch_ext.studies.cell_values import number
 from botorch_ext.studies.result_tables import Result, values_of

@@ -287,6 +287,8 @@ class Database:
             raise getattr(error, "orig", None) or error.__context__ or error from None
         except sqlite3.Error as error:
             raise self._named(error) from error
+        except UnicodeDecodeError as error:  # of a text that nobody wrote
+            raise BrokenStudyError(f"{self.name} was changed: {error}") from error
 
     def _named(self, cause: Any) -> StudyError:
         code = getattr(cause, "sqlite_errorname", "")

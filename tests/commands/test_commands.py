@@ -15,8 +15,8 @@ import pytest
 
 import botorch_ext as bx
 from botorch_ext.command_line import main
-from botorch_ext.reports.overview import read_overviews
-from botorch_ext.reports.words import duration
+from botorch_ext.page.overview import read_overviews
+from botorch_ext.page.words import duration
 from botorch_ext.strategies import RandomSearch
 from tests.studies.commands import COMMANDS, refused, rows_of, shown, week, with_events
 from tests.studies.kept import at_random, gp_bucb
@@ -27,7 +27,7 @@ pytest.importorskip("sqlalchemy")
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch):
     """Pictures take most of the time of a page, and are tested with the page."""
-    monkeypatch.setattr("botorch_ext.reports.pictures.pictures", lambda *_: [])
+    monkeypatch.setattr("botorch_ext.page.page.pictures", lambda *_: [])
 
 
 def test_status_says_what_runs(path, clock, capsys):

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 
 @contextmanager
 def kept_figures():
-    """The figures that are drawn, two for each picture: the wide one and that of a phone."""
+    """The figures that are drawn, one for each picture or panel."""
     from matplotlib.figure import Figure
 
     kept = []
@@ -34,4 +34,4 @@ def figures():
 @pytest.fixture
 def no_pictures(monkeypatch):
     """For tests of the rest of a page."""
-    monkeypatch.setattr("botorch_ext.reports.pictures.pictures", lambda *_: [])
+    monkeypatch.setattr("botorch_ext.page.page.pictures", lambda *_: [])

@@ -3,13 +3,13 @@
 import pytest
 
 import botorch_ext as bx
-from botorch_ext.reports.report_page import report_page
+from botorch_ext.page.report_page import report_page
 from tests.helpers import rbf
 from tests.page.studies import HOSTILE, SPACE, begun, require_harmless
 from tests.studies.browser import browser
 
 pytestmark = pytest.mark.slow
-WIDTHS = (400, 1300, 1366, 1920)
+WIDTHS = (360, 768, 1280, 1920)
 
 
 def mixed(path):
@@ -53,10 +53,11 @@ def test_pages_fit_every_screen(made, session, tmp_path):
     page = tmp_path / "page.html"
     page.write_text(report_page(made(tmp_path / "lab.db")), encoding="utf-8")
     require_harmless(page.read_text(encoding="utf-8"))
+    assert "stroke: #000000" not in page.read_text(encoding="utf-8")  # lost on a dark page
     for width in WIDTHS:
         session.open(page, width)
         assert session.wrong() == []
-    session.open(page, 1300, dark=True)
+    session.open(page, 1280, dark=True)
     assert session.run("return getComputedStyle(document.body).color") == "rgb(230, 233, 236)"
 
 

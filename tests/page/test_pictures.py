@@ -2,25 +2,18 @@
 
 import math
 from itertools import accumulate
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from matplotlib.collections import FillBetweenPolyCollection, LineCollection, QuadMesh
+from matplotlib.collections import LineCollection
 from matplotlib.dates import num2date
 
 import botorch_ext as bx
-from botorch_ext.reports.model_numbers import (
-    Contours,
-    ImportanceNumbers,
-    ModelNumbers,
-    NextBatch,
-    Prediction,
-    Recommended,
-    SliceNumbers,
-)
-from botorch_ext.reports.models_and_rounds import parts
-from botorch_ext.reports.overview import read_overview
-from botorch_ext.reports.pictures import pictures
+from botorch_ext.page.groups import parts
+from botorch_ext.page.model_summary import ModelSummary, Prediction
+from botorch_ext.page.overview import read_overview
+from botorch_ext.page.pictures import pictures
 from botorch_ext.strategies import RandomSearch
 from tests.helpers import rbf
 from tests.page.conftest import kept_figures
@@ -32,33 +25,22 @@ NOW = 1_795_000_000.0
 CODES = {"water": 0.0, "ethanol": 1.0, "dmso": 2.0}
 X = np.array([[a, b, c, CODES[d]] for a, b, c, d, _ in TRIALS])
 VALUES = [value for *_, value in TRIALS[:4]]
-AT = Prediction(4.0, 2.0, (0.0, 2.0, 6.0, 8.0), (-1.0, 1.0, 7.0, 9.0))
-MODEL = ModelNumbers(
-    Recommended([50.0, 0.01, 3.0, 2.0], [], AT, 0.625, 0.5, False),
-    next_batch=NextBatch([[30.0, 0.1, 2.0, 1.0]] * 2, [AT] * 2, 1.5, 0.4, 0.3),
-    slices=[
-        SliceNumbers(
-            *(1, [1e-4, 1e-2, 1.0], [13.0, 14.0, 12.0]),
-            *([[9.0, 9.5, 9.0], [12.0, 13.0, 11.0], [14.0, 15.0, 13.0], [16.0, 17.0, 18.0]],),
-            *([(1e-3, 12.5), (0.1, 10.5)], False),
-        ),
-        SliceNumbers(
-            *(2, [1.0, 3.0, 5.0], [11.0, 12.0, 13.0]),
-            *([[10.0, 11.0, 12.0], [10.5, 11.5, 12.5], [11.5, 12.5, 13.5], [12.0, 13.0, 99.0]],),
-            *([], True),
-        ),
-    ],
-    importance=ImportanceNumbers([1, 3, 0, 2], [0.5, 0.2, -0.01, 0.0], [0.625, 0.25, 0.1, 0.05]),
-    contours=Contours(
-        *((1, 0), [1e-4, 1e-2, 1.0], [20.0, 50.0]), [[1.0, 2.0, 3.0], [4.0, None, 6.0]]
+AT = Prediction(4.0, [0.0, 2.0, 6.0, 8.0], [-1.0, 1.0, 7.0, 9.0])
+POINT = [50.0, 0.01, 3.0, 2.0]
+SUMMARY = ModelSummary(
+    recommended=SimpleNamespace(
+        x=POINT, context=None, probability=0.625, shortfall=0.5, is_evaluated=False
     ),
+    at_recommended=AT,
+    gain=SimpleNamespace(x=[POINT] * 2, gain=1.5, probability=0.4, noise_std=0.3),
+    at_batch=[Prediction(3.0, [0.0, 2.0, 4.0, 8.0], []), Prediction(5.0, [4.5, 4.6, 5.4, 5.5], [])],
     pending={6: AT},
 )
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["maximise", "minimise"])
 def shown(request, tmp_path_factory):
-    """The pictures of the trials and the model, with the axes of the wide drawing of each."""
+    """The pictures of the trials, with the axes of each."""
     path = tmp_path_factory.mktemp("shown") / "lab.db"
     begun(path, request.param)
     at = [(NOW + id * HOUR, NOW + (10 + id) * HOUR if id < 6 else None) for id in range(7)]
@@ -66,15 +48,16 @@ def shown(request, tmp_path_factory):
     infos = {id: {"mean": 0.5 * id, "std": 0.4, "model": id % 2} for id in range(7)}
     overview = seen(path, infos, at)
     with kept_figures() as figures:
-        found = pictures(overview, parts(overview), NOW + 20 * HOUR, MODEL)
-    assert len(figures) == 2 * len(found)
+        found = pictures(overview, parts(overview), NOW + 20 * HOUR, SUMMARY)
     return request.param, with_axes(found, figures)
 
 
 def with_axes(found, figures):
-    """Pictures by their titles, each with the axes of its wide drawing."""
-    both = zip(found, figures[::2], strict=True)
-    return {each.title: (each, figure.axes) for each, figure in both}
+    """Pictures by their titles, each with its axes."""
+    figures = iter(figures)
+    return {
+        each.title: (each, [ax for _ in each.svgs for ax in next(figures).axes]) for each in found
+    }
 
 
 def lines(ax):
@@ -117,7 +100,7 @@ def test_the_bands_of_calibration_hold_what_they_should(tmp_path, figures):
         params = dict(zip(study.strategy.domain.parameters, numbers, strict=True))
         study.tell(study.ask(actions=study.strategy.domain.point(params)[None]), value)
     overview = seen(tmp_path / "lab.db", {i: {"mean": float(i), "std": 0.4} for i in range(10)})
-    found = pictures(overview, [], NOW, MODEL)
+    found = pictures(overview, [], NOW, SUMMARY)
     picture, (ax,) = with_axes(found, figures)["Predicted against measured"]
     assert "10 trials had" in picture.words
     assert "30 % of the values were inside the band that should hold 50 %" in picture.words
@@ -133,69 +116,6 @@ def test_the_bands_of_calibration_hold_what_they_should(tmp_path, figures):
     assert (low, high) == ax.get_ylim() and low < -1.05 and high > 9.995
     diagonal = lines(ax)["as predicted"]
     near(diagonal[:, 0], diagonal[:, 1])
-
-
-def test_slices_have_their_means_bands_and_common_limits(shown):
-    _, drawn = shown
-    _, axes = drawn["The model around the recommended point"]
-    smooth, stepped = axes
-    own, other = MODEL.slices
-    outer, inner = (
-        each for each in smooth.collections if isinstance(each, FillBetweenPolyCollection)
-    )
-    for band, (lower, upper) in ((outer, (0, 3)), (inner, (1, 2))):
-        corners = band.get_paths()[0].vertices
-        for x, low, high in zip(
-            own.across, own.quantiles[lower], own.quantiles[upper], strict=True
-        ):
-            heights = corners[np.isclose(corners[:, 0], x), 1]
-            assert (heights.min(), heights.max()) == (low, high)
-    near(smooth.lines[0].get_xydata(), [*zip(own.across, own.means, strict=True)])
-    near(smooth.lines[1].get_xydata(), own.near)
-    for ax, at in ((smooth, 0.01), (stepped, 3.0)):
-        (dotted,) = (line for line in ax.lines if line.get_linestyle() == ":")
-        assert dotted.get_xdata()[0] == at
-        # Means and observations from 10.5 to 14, bands up to half their range beyond, a margin.
-        near(ax.get_ylim(), (9.0 - 0.3375, 15.75 + 0.3375))
-    segments = [np.array(bars.get_segments()) for bars in stepped.collections]
-    for bars, (lower, upper) in zip(segments, ((0, 3), (1, 2)), strict=True):
-        near(bars[:, :, 0], [[x, x] for x in other.across])
-        near(bars[:, :, 1], [*zip(other.quantiles[lower], other.quantiles[upper], strict=True)])
-    near(stepped.lines[0].get_xydata(), [*zip(other.across, other.means, strict=True)])
-    assert (smooth.get_xscale(), stepped.get_xscale()) == ("log", "linear")
-    assert smooth.get_xlabel() == "catalyst (mol/l)" and stepped.get_xlabel() == "equivalents"
-    assert smooth.get_ylabel() == "yield (%)"
-
-
-def test_the_most_important_parameter_is_on_top(shown):
-    _, drawn = shown
-    _, (ax,) = drawn["Which parameters matter"]
-    names = [label.get_text() for label in ax.get_yticklabels()]
-    assert names == ["catalyst", "solvent", "temperature", "equivalents"]
-    total, alone = ax.containers
-    near([bar.get_width() for bar in total], MODEL.importance.total)
-    near([bar.get_width() for bar in alone], [0.5, 0.2, 0.0, 0.0])  # none is below 0
-    near([bar.get_y() + bar.get_height() / 2 for bar in total], range(4))
-    assert ax.yaxis_inverted() and ax.get_xlim() == (0, 1)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["with others", "alone"]
-
-
-def test_contours_are_the_means_of_the_two_columns(shown):
-    minimize, drawn = shown
-    picture, (ax, bar) = drawn["The two parameters that matter most"]
-    (mesh,) = (each for each in ax.collections if isinstance(each, QuadMesh))
-    heights = np.ma.filled(mesh.get_array().astype(float), np.nan).reshape(2, 3)
-    near(heights, [[1.0, 2.0, 3.0], [4.0, np.nan, 6.0]])
-    edges = mesh.get_coordinates()
-    near(edges[0, :, 0], [1e-5, 1e-3, 1e-1, 10.0])  # halfway, on the scale of the column
-    near(edges[:, 0, 1], [5.0, 35.0, 65.0])
-    assert mesh.get_cmap().name == ("viridis_r" if minimize else "viridis")
-    dots, ring = ax.lines
-    near(dots.get_xydata(), X[:4, [1, 0]])
-    near(ring.get_xydata(), [(0.01, 50.0)])
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("catalyst (mol/l)", "temperature (°C)")
-    assert "constraints exclude" in picture.words and "yield" in bar.get_ylabel()
 
 
 def test_values_against_each_coordinate(shown):
@@ -233,6 +153,21 @@ def test_all_parameters_together_are_on_their_own_scales(shown):
     assert {"temperature (°C)", "catalyst (mol/l)", "yield (%)"} <= set(marks)
 
 
+def test_a_line_has_a_gap_where_a_parameter_does_not_count(tmp_path, figures):
+    space = bx.Space(
+        method=bx.Choice(["oven", "laser"]),
+        power=bx.Real(1, 10),
+        conditions={"power": ("method", ["laser"])},
+    )
+    study = bx.Study(tmp_path / "lab.db", RandomSearch(space))
+    study.attach({"method": "oven"}, 1.0)
+    study.attach({"method": "laser", "power": 4.0}, 2.0)
+    found = pictures(read_overview(tmp_path / "lab.db"), [], NOW, ModelSummary())
+    _, (ax,) = with_axes(found, figures)["All parameters together"]
+    (bundle,) = (each for each in ax.collections if isinstance(each, LineCollection))
+    near([path.vertices[1][0] for path in bundle.get_paths()], [math.nan, 0.5])
+
+
 def test_feedback_runs_from_the_ask_to_the_end(shown):
     _, drawn = shown
     picture, (ax,) = drawn["When trials were asked and told"]
@@ -261,7 +196,7 @@ def test_each_context_has_a_line_of_its_best_values(tmp_path, figures, minimize)
     for id in range(5):
         context = 7.0 if id % 2 else 2.0
         study.tell(study.ask(context=[context]), dict(values[context])[id])
-    found = pictures(read_overview(tmp_path / "lab.db"), [], NOW, ModelNumbers())
+    found = pictures(read_overview(tmp_path / "lab.db"), [], NOW, ModelSummary())
     _, (ax,) = with_axes(found, figures)["Best so far in each context"]
     for context, told in values.items():
         best = list(accumulate((value for _, value in told), min if minimize else max))
@@ -284,15 +219,13 @@ def test_rounds_have_their_trials_their_late_values_and_what_was_left(tmp_path, 
             trial = waiting.pop(0)
             study.tell(trial, float(trial.x.sin()))
     overview = read_overview(tmp_path / "lab.db")
-    (part,) = (each for each in parts(overview) if each.title.startswith("Which round"))
+    (part,) = (each for each in parts(overview) if each.title.startswith("The round"))
     rounds = {}
     for trial in study.strategy.history.trials:
         rounds.setdefault(trial.info["round"], []).append(trial)
     begun_at = [own[0].id for own in rounds.values()]
     assert len(rounds) > 1
-    assert [member.ids for member in part.members] == [
-        [t.id for t in own] for own in rounds.values()
-    ]
+    assert [ids for _, ids in part.members] == [[t.id for t in own] for own in rounds.values()]
     for stage, own, then in zip(
         part.stages, rounds.values(), [*begun_at[1:], math.inf], strict=True
     ):
@@ -302,7 +235,7 @@ def test_rounds_have_their_trials_their_late_values_and_what_was_left(tmp_path, 
         assert stage.num_late == sum(id + 4 > then for id in told)
         opening = own[0].info.get("opening") or own[0].info["plan"]
         assert stage.share == opening["volume"]
-    found = pictures(overview, [part], NOW, ModelNumbers())
+    found = pictures(overview, [part], NOW, ModelSummary())
     _, (ax,) = with_axes(found, figures)[part.title]
     rows = {tuple(pair) for line in ax.lines for pair in line.get_xydata().tolist()}
     assert {id for id, _ in rows} >= set(range(24))

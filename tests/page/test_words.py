@@ -5,10 +5,10 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext.command_line import main
-from botorch_ext.reports.page import page
+from botorch_ext.page.page import page
 from tests.helpers import rbf, without_package
 from tests.page.studies import HOSTILE, begun, require_harmless, seen
-from tests.page.test_pictures import MODEL, NOW
+from tests.page.test_pictures import NOW, SUMMARY
 from tests.studies.commands import refused, shown, with_events
 
 BOX = bx.Box([(-1.0, 1.0), (2.0, 5.0)])
@@ -57,7 +57,7 @@ def test_every_trial_is_in_the_tables(path, no_pictures, minimize):
 @pytest.mark.parametrize("minimize", [False, True])
 def test_what_the_model_says_is_said_in_its_numbers(path, no_pictures, minimize):
     begun(path, minimize)
-    parsed = require_harmless(page(seen(path), NOW, MODEL))
+    parsed = require_harmless(page(seen(path), NOW, SUMMARY))
     for words in (
         "Predicted best 4 % 95 %: 0 to 8",
         "Next 2 trials may gain 1.5 % expected; noise of a measurement 0.3 %",
@@ -70,6 +70,12 @@ def test_what_the_model_says_is_said_in_its_numbers(path, no_pictures, minimize)
     ):
         assert words in parsed.text
     assert parsed.table("trial", "at")[0][4] == "4"
+    why = [row[-1] for row in parsed.table("at", "predicted yield (%)")]
+    best = "the model predicts the best value here"
+    if minimize:
+        assert why == [best, "what is learned here tells about other points"]
+    else:
+        assert why == ["may reach 8 %; 4 % is predicted at the recommended point", best]
     itself, measured = parsed.table("", "predicted yield (%)")
     assert itself[1:] == ["4", "2 to 6", "0 to 8"] and measured[1:] == ["4", "1 to 7", "-1 to 9"]
 
@@ -169,7 +175,7 @@ def test_hostile_text_is_shown_and_not_obeyed(path, drawn, request):
 def test_without_matplotlib_or_jinja_it_is_said_what_to_install(path, monkeypatch, capsys):
     begun(path)
     with monkeypatch.context() as patch:
-        without_package(patch, "matplotlib", "botorch_ext.reports.pictures")
+        without_package(patch, "matplotlib")
         parsed = require_harmless(made(path))
     assert "pip install 'botorch-ext[plot]'" in parsed.text and parsed.having("figure") == []
     path.with_suffix(".html").unlink()

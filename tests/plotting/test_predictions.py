@@ -5,11 +5,20 @@ import pytest
 import torch
 
 import botorch_ext as bx
-from botorch_ext.plotting import plot_importance, plot_regret, plot_slices
+from botorch_ext.plotting import plot_contours, plot_importance, plot_regret, plot_slices
 from botorch_ext.problems import RKHSFunction
 from botorch_ext.strategies.answers import Importance
 from tests.helpers import rbf
-from tests.plotting.reading import bands, lines, near, words
+from tests.plotting.reading import (
+    bands,
+    color_label,
+    heights,
+    legend,
+    lines,
+    mesh,
+    near,
+    words,
+)
 
 BOX = bx.Box(
     [(2.0, 5.0), (1e-3, 1e1), (1, 4), (0, 7)],
@@ -55,8 +64,12 @@ def test_slices_are_predictions_along_each_column(study):
     assert first.max() <= 5 - 0.5 * float(base[2]) + 1e-9  # the constraint
     whole = [v for v in (1.0, 2.0, 3.0, 4.0) if float(base[0]) + 0.5 * v <= 5 + 1e-9]
     for dim, allowed in ((2, whole), (3, [0.0, 3.0, 7.0])):
-        (drawn,) = axes[dim].containers
-        assert drawn[0].get_xdata().tolist() == allowed
+        near(lines(axes[dim])["posterior mean"].get_xdata(), allowed)
+        points = base.repeat(len(allowed), 1)
+        points[:, dim] = torch.tensor(allowed)
+        (bars,) = axes[dim].collections
+        found = np.array(bars.get_segments())[..., 1]
+        near(found, study.predict(points).quantiles)
     (told,) = (line for line in axes[0].lines if "evaluations" in line.get_label())
     apart = [BOX.to_distances(event.trial.x) - BOX.to_distances(base) for event in study.events]
     nearby = [
@@ -66,9 +79,63 @@ def test_slices_are_predictions_along_each_column(study):
     ]
     assert nearby
     assert told.get_ydata().tolist() == pytest.approx(nearby)
+    assert len({ax.get_ylim() for ax in axes}) == 1
     other = BOX.sample(1, seed=5)[0]
-    (ax,) = plot_slices(study, [0], slice_at=other)
-    require_slice(ax, study, other, 0)
+    (ax,) = plot_slices(study, [0], axes[1:2], slice_at=other)
+    assert ax is axes[1]
+    require_slice(plot_slices(study, [0], slice_at=other)[0], study, other, 0)
+    with pytest.raises(ValueError, match="axes"):
+        plot_slices(study, [0], axes)
+
+
+def test_bands_lie_between_the_quantiles_of_each_pair_of_levels(study):
+    (ax,) = plot_slices(study, [0], levels=(0.025, 0.25, 0.75, 0.975))
+    points = study.recommended().x.repeat(100, 1)
+    across = bands(ax)[0][0]
+    points = points[: len(across)]
+    points[:, 0] = torch.as_tensor(across)
+    found = study.predict(points, levels=(0.025, 0.25, 0.75, 0.975)).quantiles
+    for (_, low, high), (first, last) in zip(bands(ax), ((0, 3), (1, 2)), strict=True):
+        near(low, found[:, first])
+        near(high, found[:, last])
+    assert {"2.5 % to 97.5 % of f", "25 % to 75 % of f"} <= set(legend(ax))
+
+
+def test_contours_are_the_means_in_the_plane_of_two_columns(study):
+    base = torch.tensor([3.0, 1e-1, 2.0, 3.0], dtype=torch.float64)
+    ax = plot_contours(study, [1, 0], slice_at=base, num_points=7)
+    edges, means = mesh(ax).get_coordinates(), np.ma.filled(heights(ax).astype(float), np.nan)
+    across = np.sqrt(edges[0, 1:, 0] * edges[0, :-1, 0]).clip(1e-3, 1e1)  # a log scale
+    up = ((edges[1:, 0, 1] + edges[:-1, 0, 1]) / 2).clip(2, 5)
+    near(across[[0, -1]], [1e-3, 1e1])
+    for row, x0 in enumerate(up):
+        for column, x1 in enumerate(across):
+            point = torch.tensor([x0, x1, 2.0, 3.0], dtype=torch.float64)
+            mean = float(study.predict(point).mean) if x0 <= 4 + 1e-9 else np.nan
+            np.testing.assert_allclose(means.reshape(7, 7)[row, column], mean, rtol=1e-6)
+    assert np.isnan(means).any()  # the constraint
+    X, _ = study.strategy.evaluated()
+    near(lines(ax)["evaluations"].get_xydata(), X[:, [1, 0]])
+    near(lines(ax)["point"].get_xydata(), [(1e-1, 3.0)])
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_xscale()) == ("x1", "x0", "log")
+    assert mesh(ax).get_cmap().name == ("viridis_r" if study.minimize else "viridis")
+    assert color_label(ax) == ["posterior mean of value"]
+    first, second = study.importance().total.argsort(descending=True)[:2].tolist()
+    ax = plot_contours(study, num_points=4)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (f"x{first}", f"x{second}")
+
+
+def test_slices_and_contours_show_the_observations_of_their_context():
+    box = bx.Box([(0.0, 1.0), (0.0, 1.0)])
+    strategy = bx.algorithms.gp_bucb(
+        box, rbf(0.5), noise_variance=0.01, width=2.0, context_domain=bx.Box([(0.0, 9.0)])
+    )
+    for i in range(6):
+        strategy.attach([0.5, 0.5 + 0.01 * i], 0.1 * i, [2.0 + i % 2])
+    ax, _ = plot_slices(strategy, slice_at=[0.5, 0.5], context=[3.0])
+    near(ax.lines[1].get_ydata(), [0.1, 0.3, 0.5])
+    ax = plot_contours(strategy, [0, 1], slice_at=[0.5, 0.5], context=[3.0], num_points=3)
+    near(lines(ax)["evaluations"].get_ydata(), [0.51, 0.53, 0.55])
 
 
 def test_slices_of_a_space_have_its_units_and_the_values_of_its_choices():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from botorch_ext.reports import drawing
+from botorch_ext.page import drawing
 
 
 @pytest.fixture

@@ -2,12 +2,14 @@
 
 import ctypes
 import os
+import random
 import resource
 import shutil
 import socket
 import sqlite3
 import sys
 import traceback
+from collections import Counter
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -25,9 +27,12 @@ from botorch_ext.exceptions import (
     UnreachableStudyError,
     UnwritableStudyError,
 )
+from botorch_ext.page.overview import read_overview
 from botorch_ext.studies import databases, sqlite_files
 from tests.helpers import without_package
 from tests.studies.kept import answer_of_a_fork, at_random
+from tests.studies.kept_methods import FILES
+from tests.watch import RUNS, nothing_may
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
@@ -251,6 +256,41 @@ def test_a_study_in_use_by_somebody_who_does_not_let_go(path, monkeypatch):
         assert study.pending == []
         other.execute("ROLLBACK")
     assert study.ask().id == 0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nothing_in_a_hostile_file_runs_and_reading_changes_no_file(tmp_path):
+    """HOSTILE_FILES=20000 tries more of them: bytes, texts of the tables and ends are changed."""
+    kept = [path for path in sorted(FILES.glob("0.3.0/*.sqlite")) if path.stem != "contextwise"]
+    rng = random.Random(0)
+    contents, outcomes = [path.read_bytes() for path in kept], Counter()
+    path = tmp_path / "hostile.db"
+    for content in contents:  # or what they need would be imported under watch
+        path.write_bytes(content)
+        read_study(path)
+    for _ in range(int(os.environ.get("HOSTILE_FILES", "150"))):
+        content = bytearray(rng.choice(contents))
+        for _ in range(rng.choice((1, 1, 1, 3, 30))):
+            at, size = rng.randrange(len(content)), rng.choice((1, 1, 4, 64))
+            content[at : at + size] = rng.choice((rng.randbytes(size), content[-size:], b""))
+        if rng.randrange(10) == 0:
+            del content[rng.randrange(1, len(content)) :]
+        restore(path, content)
+        with nothing_may(*RUNS):
+            try:
+                read_study(path)
+                outcomes["read"] += 1
+            except StudyError:
+                outcomes["refused"] += 1
+        assert path.read_bytes() == content
+    assert min(outcomes["read"], outcomes["refused"]) > 20
+
+
+def read_study(path):
+    """All that reading looks at: the strategy with its events, and the trials without torch."""
+    read_overview(path)
+    study = bx.Study.only_read(path)
+    return study.report(), study.events
 
 
 def until_it_is_full(study, trials):

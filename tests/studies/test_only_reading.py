@@ -14,7 +14,7 @@ import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext.command_line import main
 from botorch_ext.exceptions import UnwritableStudyError
-from botorch_ext.reports import overview
+from botorch_ext.page import overview
 from botorch_ext.studies import databases
 from tests.studies.commands import COMMANDS, rows_of, shown, week
 from tests.studies.kept import at_random, gp_bucb

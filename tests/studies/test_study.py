@@ -26,7 +26,7 @@ from botorch_ext.exceptions import (
     UnreachableStudyError,
     VersionWarning,
 )
-from botorch_ext.reports.overview import read_overview
+from botorch_ext.page.overview import read_overview
 from botorch_ext.strategies import RandomSearch
 from botorch_ext.studies import description
 from tests.studies.kept import BOX, POINTS, at_random, gp_bucb, kernel, on_a_set

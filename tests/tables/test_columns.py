@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import botorch_ext as bx
 from botorch_ext.codec import encode
-from botorch_ext.reports.parameters import columns_of
-from botorch_ext.reports.strategy_description import readable
+from botorch_ext.page.parameters import columns_of
+from botorch_ext.page.strategy_description import readable
 from tests.domains.drawn_spaces import a_space
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
+
+from botorch_ext.aligned import cut
 
 # Seconds in a unit, and from how many of them on it is used.
 _UNITS = (("day", 86400, 2), ("h", 3600, 2), ("min", 60, 2), ("s", 1, 1))
@@ -40,11 +41,6 @@ def number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-def point(coordinates: Iterable[float]) -> str:
-    """Coordinates in brackets."""
-    return f"({', '.join(map(number, coordinates))})"
-
-
 def counted(count: int, noun: str) -> str:
     """A number of things."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
@@ -53,11 +49,6 @@ def counted(count: int, noun: str) -> str:
 def printable(text: str) -> str:
     """A text without characters that would steer a terminal or break a line."""
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
-
-
-def cut(text: str, most: int) -> str:
-    """A text of so many characters at most."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def short(text: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from botorch_ext.reports.words import in_words, short
+from botorch_ext.page.words import in_words, short
 
 # Strategies that one plays which are shown, and levels at which they are compared.
 _MOST_BASES, _DEEPEST = 12, 8

@@ -3,19 +3,18 @@
 import math
 
 import pytest
-import torch
 
 import botorch_ext as bx
 from botorch_ext.command_line import main
-from botorch_ext.reports.model_numbers import LEVELS
-from botorch_ext.reports.numbers_of_study import numbers_at, numbers_of
-from botorch_ext.reports.overview import read_overview
-from botorch_ext.reports.page import page
-from botorch_ext.reports.report_page import report_page
+from botorch_ext.page.model_summary import LEVELS, summary_at, summary_of
+from botorch_ext.page.overview import read_overview
+from botorch_ext.page.page import page
+from botorch_ext.page.pictures import pictures
+from botorch_ext.page.report_page import report_page
 from botorch_ext.strategies import RandomSearch
 from tests.helpers import rbf
 from tests.page.studies import Parsed
-from tests.page.test_pictures import NOW
+from tests.page.test_pictures import NOW, with_axes
 
 SPACE = bx.Space(
     a=bx.Real(0, 1),
@@ -45,64 +44,53 @@ def study(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(study):
-    return numbers_of(study)
+    return summary_of(study)
 
 
 def test_the_recommended_point_the_batch_and_pending_trials(study, model):
     found, gain = study.recommended(), study.expected_gain(2)
-    at, recommended = study.predict(found.x, levels=LEVELS), model.recommended
     assert LEVELS == (0.025, 0.25, 0.75, 0.975)
-    assert recommended.x == found.x.tolist() and recommended.is_evaluated == found.is_evaluated
-    said = recommended.prediction
-    assert (said.mean, said.std) == pytest.approx((float(at.mean), float(at.std)))
-    assert said.quantiles == pytest.approx(at.quantiles[0].tolist())
-    assert said.observed == pytest.approx(at.observation_quantiles[0].tolist())
-    expected = pytest.approx((found.probability, found.shortfall))
-    assert (recommended.probability, recommended.shortfall) == expected
-    batch = model.next_batch  # as many points as were asked last
-    assert batch.points == gain.x.tolist() and gain.gain >= 0
-    expected = pytest.approx((gain.gain, 0.1, gain.probability))
-    assert (batch.gain, batch.noise_std, batch.probability) == expected
-    assert list(model.pending) == study.pending and model.missing == ()
+    assert model.recommended.x.tolist() == found.x.tolist()
+    assert model.gain.x.tolist() == gain.x.tolist()  # as many points as were asked last
+    assert list(model.pending) == study.pending and model.missing == []
     trials = [study.strategy.history.trials[id] for id in study.pending]
-    for points, known in ((gain.x, batch.predictions), (trials, model.pending.values())):
-        means = study.predict(points).mean.tolist()
-        assert [each.mean for each in known] == pytest.approx(means)
+    for points, known in (
+        (found.x, [model.at_recommended]),
+        (gain.x, model.at_batch),
+        (trials, model.pending.values()),
+    ):
+        at = study.predict(points, levels=LEVELS)
+        assert [each.mean for each in known] == pytest.approx(at.mean.tolist())
+        for each, quantiles, observed in zip(
+            known, at.quantiles.tolist(), at.observation_quantiles.tolist(), strict=True
+        ):
+            assert (each.quantiles, each.observed) == (quantiles, observed)
 
 
-def test_the_most_important_parameters_come_first_everywhere(study, model):
+def test_the_most_important_parameters_come_first_in_every_picture(study, model, figures):
     total = study.importance().total
     order = total.argsort(descending=True).tolist()
     assert order[:2] == [1, 2]
-    assert model.importance.columns == order
-    assert model.importance.total == pytest.approx(total[order].tolist())
-    first = study.importance().first_order
-    assert model.importance.first_order == pytest.approx(first[order].tolist())
-    assert [own.column for own in model.slices] == order
-    assert model.contours.columns == (1, 2)
-
-
-def test_slices_and_contours_run_through_the_recommended_point(study, model):
-    base = torch.tensor(model.recommended.x, dtype=torch.float64)
-    X, Y = study.strategy.evaluated()
-    told = list(zip(X.tolist(), Y.flatten().tolist(), strict=True))
-    for own in model.slices:
-        points = base.repeat(len(own.across), 1)
-        points[:, own.column] = torch.tensor(own.across, dtype=torch.float64)
-        found = study.predict(points, levels=LEVELS)
-        assert own.means == pytest.approx(found.mean.tolist())
-        assert torch.tensor(own.quantiles).T.flatten().tolist() == pytest.approx(
-            found.quantiles.flatten().tolist(), rel=1e-6
-        )
-        assert own.is_stepped == (own.column >= 2)
-        assert set(own.near) <= {(x[own.column], value) for x, value in told}
-    stepped = {own.column: own.across for own in model.slices if own.is_stepped}
-    assert stepped == {2: [0, 1, 2, 3, 4], 3: [0, 1]}
-    ends = {own.column: (own.across[0], own.across[-1]) for own in model.slices}
-    assert ends[0] == pytest.approx((0, 1)) and ends[1] == pytest.approx((1e-3, 10))
-    contours, point = model.contours, base.clone()
-    point[1], point[2] = contours.across[3], contours.up[2]
-    assert contours.means[2][3] == pytest.approx(float(study.predict(point).mean))
+    found = pictures(read_overview(study._journal.database.name), [], NOW, model)
+    drawn = with_axes(found, figures)
+    titles = {0: "a", 1: "b (mol/l)", 2: "c", 3: "d"}
+    _, axes = drawn["The model around the recommended point"]
+    assert [ax.get_xlabel() for ax in axes] == [titles[j] for j in order]
+    assert axes[0].get_ylabel() == "cost (€)" and axes[0].get_legend() is None
+    x = study.recommended().x.tolist()
+    for ax, j in zip(axes, order, strict=True):
+        assert ax.lines[-1].get_xdata()[0] == x[j]
+    (smooth,) = (ax for ax in axes if ax.get_xlabel() == "a")
+    assert [words for words in smooth.get_legend_handles_labels()[1] if "%" in words] == [
+        "2.5 % to 97.5 % of f",
+        "25 % to 75 % of f",
+    ]
+    _, (ax,) = drawn["Which parameters matter"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["abcd"[j] for j in order[::-1]]
+    _, (ax, _) = drawn["The two parameters that matter most"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("b (mol/l)", "c")
+    assert ax.lines[-1].get_xydata().tolist() == [[x[1], x[2]]]
+    assert ax.xaxis.get_major_formatter()(0.01) == "0.01"
 
 
 def test_the_command_writes_the_page_of_the_study(
@@ -135,9 +123,25 @@ def test_each_context_has_its_best_trial_and_its_recommended_point(tmp_path, no_
         assert row[5] == f"{float(study.recommended([z]).prediction.mean):.4g}"
 
 
+def test_the_probabilities_of_candidate_models_add_up(tmp_path, no_pictures):
+    models = bx.CandidateModels.lengthscales(rbf(1.0), [0.1, 0.3, 2.0], 0.01)
+    points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+    strategy = bx.algorithms.he_gp_ucb(points, models, rkhs_bound=0.5, noise_std=0.1, delta=0.1)
+    study = bx.Study(tmp_path / "lab.db", strategy)
+    for value in (0.5, -0.5, 0.4):
+        study.tell(study.ask(), value)
+    evidence = [row["log_marginal_likelihood"] for row in study.report()["models"]]
+    weights = [math.exp(each) for each in evidence]
+    rows = Parsed(report_page(study)).table("model", "trials", "probability")
+    assert [row[0] for row in rows] == strategy.names
+    assert [float(row[2].removesuffix(" %")) for row in rows] == pytest.approx(
+        [100 * each / sum(weights) for each in weights], rel=1e-3
+    )
+
+
 def test_what_cannot_be_said_is_said_with_its_reason(tmp_path, no_pictures):
     study = bx.Study(tmp_path / "a.db", RandomSearch(SPACE))
-    assert numbers_of(study).missing == ("The model knows no value yet.",)
+    assert summary_of(study).missing == ["The model knows no value yet."]
     study.tell(study.ask(), 0.5)
     assert "The recommended point is not known: " in Parsed(report_page(study)).text
     own = bx.algorithms.gp_bucb(
@@ -146,7 +150,7 @@ def test_what_cannot_be_said_is_said_with_its_reason(tmp_path, no_pictures):
     study = bx.Study(tmp_path / "b.db", own)
     study.tell(study.ask(), 0.5)
     text = Parsed(
-        page(read_overview(tmp_path / "b.db"), 0.0, numbers_at(tmp_path / "b.db", "study"))
+        page(read_overview(tmp_path / "b.db"), 0.0, summary_at(tmp_path / "b.db", "study"))
     )
     assert "What the model says is not shown: " in text.text and "open the study" in text.text
     with pytest.raises(ValueError, match="study must be a Study"):

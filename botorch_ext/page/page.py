@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from botorch_ext.reports.contexts import InContext, by_context
-from botorch_ext.reports.model_numbers import ModelNumbers, Prediction, Recommended
-from botorch_ext.reports.models_and_rounds import parts
-from botorch_ext.reports.overview import Overview, TrialStory
-from botorch_ext.reports.parameters import Columns
-from botorch_ext.reports.status import counts
-from botorch_ext.reports.strategy_description import arguments, called
-from botorch_ext.reports.words import counted, duration, in_words, moment, number, short
+from botorch_ext.page.drawing import Picture
+from botorch_ext.page.groups import by_context, parts
+from botorch_ext.page.model_summary import ModelSummary, Prediction
+from botorch_ext.page.overview import Overview, TrialStory
+from botorch_ext.page.parameters import Columns
+from botorch_ext.page.pictures import pictures
+from botorch_ext.page.status import counts
+from botorch_ext.page.strategy_description import arguments, called
+from botorch_ext.page.words import counted, duration, in_words, moment, number, short
 
 # Rows from which on a table is folded.
 _MOST_OPEN = 12
@@ -26,13 +27,13 @@ _MOST_COLUMNS, _MOST_CHARACTERS, _MOST_NAMED = 5, 60, 24
 _MOST_PENDING = 50
 
 
-def page(overview: Overview, now: float, model: ModelNumbers) -> str:
-    """The page as HTML, made without torch.
+def page(overview: Overview, now: float, model: ModelSummary) -> str:
+    """The page as HTML; made without torch if the summary is empty.
 
     Args:
         overview: The overview of the study.
         now: The time, in seconds since 1970.
-        model: The model numbers, or the reasons why they are missing.
+        model: What the model says, or the reasons why it is missing.
 
     Raises:
         ImportError: Jinja is not installed.
@@ -75,8 +76,11 @@ def page(overview: Overview, now: float, model: ModelNumbers) -> str:
         objective=overview.objective,
         why=partial(_why, overview, model),
         at=partial(_at, overview.columns),
-        per_context=_per_context(overview, model),
-        pictures=[(each, [Markup(each.svg), Markup(each.narrow)]) for each in shown],
+        per_context=[
+            (context, stories, overview.best_of(stories), model.per_context.get(context))
+            for context, stories in by_context(overview).items()
+        ],
+        pictures=[(each, list(map(Markup, each.svgs))) for each in shown],
         missing=missing,
         stages=[part.stages for part in parts(overview) if part.stages],
         fit=_last_fit(overview),
@@ -106,10 +110,10 @@ def _cells(overview: Overview, story: TrialStory) -> list[str]:
     return [f"({', '.join(cells[:_MOST_NAMED])}, ...)"]
 
 
-def _at(columns: Columns, x: Sequence[float], context: Sequence[float] = ()) -> str:
-    """A point, or one with its context behind it, in words."""
-    num = len(columns.x)
-    return columns.at(x[:num], context or x[num : num + len(columns.context)])
+def _at(columns: Columns, x: Iterable[Any], context: Iterable[Any] | None = None) -> str:
+    """A point in words, with its context, which may stand behind it in ``x``."""
+    numbers, num = list(map(float, (*x, *(context if context is not None else ())))), len(columns.x)
+    return columns.at(numbers[:num], numbers[num:])
 
 
 def _four_digits(value: float) -> str:
@@ -117,39 +121,28 @@ def _four_digits(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _why(overview: Overview, model: ModelNumbers, at: Prediction) -> str:
+def _why(overview: Overview, model: ModelSummary, at: Prediction) -> str:
     """Why a point is worth a measurement, beside the recommended one."""
-    if model.recommended is None:
+    if model.at_recommended is None:
         return ""
-    sign, best = overview.sign, model.recommended.prediction
+    sign, best = overview.sign, model.at_recommended.mean
     reach = at.quantiles[-1] if sign > 0 else at.quantiles[0]
 
     def amount(value: float) -> str:
         return overview.objective.with_unit(_four_digits(value))
 
-    if sign * at.mean >= sign * best.mean:
+    if sign * at.mean >= sign * best:
         return "the model predicts the best value here"
-    if sign * reach > sign * best.mean:
-        words = f"may reach {amount(reach)}"
-        return f"{words}; {amount(best.mean)} is predicted at the recommended point"
+    if sign * reach > sign * best:
+        return f"may reach {amount(reach)}; {amount(best)} is predicted at the recommended point"
     return "what is learned here tells about other points"
 
 
-def _per_context(
-    overview: Overview, model: ModelNumbers
-) -> list[tuple[InContext, Recommended | None]]:
-    """The contexts with the best trial and the recommended point of each."""
-    found = {tuple(each.context): each for each in model.per_context}
-    return [(each, found.get(tuple(each.context))) for each in by_context(overview)]
-
-
-def _pictures(overview: Overview, now: float, model: ModelNumbers) -> tuple[list[Any], str]:
+def _pictures(overview: Overview, now: float, model: ModelSummary) -> tuple[list[Picture], str]:
     """The pictures; none, and what to install, without matplotlib."""
     if not overview.stories:
         return [], ""
     try:
-        from botorch_ext.reports.pictures import pictures
-
         return pictures(overview, parts(overview), now, model), ""
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":

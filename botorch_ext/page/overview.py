@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NoStudyError
-from botorch_ext.reports.parameters import Column, Columns, columns_of
-from botorch_ext.reports.strategy_description import GivenData, given_data, readable
-from botorch_ext.reports.words import short
+from botorch_ext.page.parameters import Column, Columns, columns_of
+from botorch_ext.page.strategy_description import GivenData, given_data, readable
+from botorch_ext.page.words import short
 from botorch_ext.studies.plain_events import PlainRecord
 
 if TYPE_CHECKING:
@@ -267,8 +267,15 @@ def _read(database: Database, name: str | None) -> list[Overview]:
     if name is not None and name not in names:
         held = ", ".join(map(repr, names))
         raise NoStudyError(f"{database.name} holds no study {name!r}, but {held}")
-    journals = (Journal.open(database, one) for one in (names if name is None else [name]))
-    return [overview_of(journal) for journal in journals if journal is not None]
+    found = []
+    for one in names if name is None else [name]:
+        journal = Journal.open(database, one)
+        if journal is None:
+            raise BrokenStudyError(
+                f"{database.name} was changed: study {one!r} is named, not found"
+            )
+        found.append(overview_of(journal))
+    return found
 
 
 def overview_of(journal: Journal) -> Overview:

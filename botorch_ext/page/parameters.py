@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from botorch_ext.page.strategy_description import as_dict, finite_rows, strategies
+from botorch_ext.page.words import number, short
 from botorch_ext.parameters import Choice, Fixed, Integer, Ordered, Parameter, Real
-from botorch_ext.reports.strategy_description import as_dict, finite_rows, strategies
-from botorch_ext.reports.words import number, short
 
 #: Stands for the number of a column that does not count.
 NOTHING = "\u2013"

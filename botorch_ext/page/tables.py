@@ -7,9 +7,9 @@ import io
 from typing import Any
 
 from botorch_ext.aligned import aligned, free_names
-from botorch_ext.reports.overview import Overview, TrialStory
-from botorch_ext.reports.parameters import Column, Columns
-from botorch_ext.reports.words import iso, moment, number, printable
+from botorch_ext.page.overview import Overview, TrialStory
+from botorch_ext.page.parameters import Column, Columns
+from botorch_ext.page.words import iso, moment, number, printable
 from botorch_ext.studies.sheets import harmless
 
 

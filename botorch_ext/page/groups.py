@@ -1,4 +1,4 @@
-"""Models and rounds of a study, and which trials were asked for each of them."""
+"""Groups of the trials of a study: by model, strategy, level or round, and by context."""
 
 from __future__ import annotations
 
@@ -6,52 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from botorch_ext.reports.overview import Overview, TrialStory
-from botorch_ext.reports.strategy_description import bases
-from botorch_ext.reports.words import short
+from botorch_ext.page.overview import Overview, TrialStory
+from botorch_ext.page.strategy_description import bases
+from botorch_ext.page.words import short
 
 # Members that are shown.
 _MOST = 40
+# What trials are sorted by.
 _KINDS = {
-    "model": (
-        "Which model each trial was asked for",
-        "A dot is a trial, in the row of the model whose prediction it was chosen by. Which models "
-        "the values speak against, study.report() says.",
-    ),
-    "base": (
-        "Which strategy each trial was asked by",
-        "A dot is a trial, in the row of the strategy that was trusted with it.",
-    ),
-    "level": (
-        "Which level each trial was asked at",
-        "A dot is a trial, in the row of the level that the study was at.",
-    ),
-    "round": (
-        "Which round each trial belongs to",
-        "A dot is a trial, in the row of its round.",
-    ),
-    "kind": (
-        "What each trial was asked for",
-        "A dot is a trial, in the row of what it was meant to do.",
-    ),
-    "phase": (
-        "In which phase each trial was asked",
-        "A dot is a trial, in the row of the phase the study was in.",
-    ),
+    "model": "model whose prediction it was chosen by",
+    "base": "strategy that was trusted with it",
+    "level": "level that the study was at",
+    "round": "round that it belongs to",
+    "kind": "purpose it was asked for",
+    "phase": "phase that the study was in",
 }
-
-
-@dataclass(frozen=True)
-class Member:
-    """A model, a level, a round or the like.
-
-    Args:
-        name: The name of the model, the level or the round.
-        ids: The ids of its trials, ascending.
-    """
-
-    name: str
-    ids: list[int]
 
 
 @dataclass(frozen=True)
@@ -79,14 +48,26 @@ class Part:
     Args:
         title: The title of its picture.
         words: The text beside the picture.
-        members: The groups of trials.
+        members: The name of each group and the ids of its trials, ascending.
         stages: The groups as stages, if they are rounds or levels.
     """
 
     title: str
     words: str
-    members: list[Member]
+    members: list[tuple[str, list[int]]]
     stages: list[Stage]
+
+
+def by_context(overview: Overview) -> dict[tuple[float, ...], list[TrialStory]]:
+    """The trials that have a value by their contexts, the one with the most values first. There are
+    none if fewer than two contexts have values, or no context has two values."""
+    found: dict[tuple[float, ...], list[TrialStory]] = {}
+    for story in overview.inside:
+        if story.context:
+            found.setdefault(tuple(story.context), []).append(story)
+    if len(found) < 2 or len(found) == sum(map(len, found.values())):
+        return {}
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
 
 def parts(overview: Overview) -> list[Part]:
@@ -110,12 +91,16 @@ def _parts_by(key: str, overview: Overview) -> Iterator[Part]:
     ]
     shown_names = range(min(len(names), _MOST))
     members = [*shown_names, *sorted(others, key=lambda one: (isinstance(one, str), one))]
-    title, words = _KINDS[key]
-    words = " ".join([words, *(_given_up(overview) if key == "level" else ())])
+    title = f"The {_KINDS[key].split()[0]} of each trial"
+    words = f"A dot is a trial, in the row of the {_KINDS[key]}."
+    if key == "model":
+        words += " Which models the values speak against, study.report() says."
+    elif key == "level":
+        words = " ".join([words, *_given_up(overview)])
     if (number := len(names) + len(others)) > _MOST:
         words += f" The first {_MOST} of {number} rows are shown."
     shown = [
-        Member(_name_of(key, member, names), [story.id for story in stories.get(member, [])])
+        (_name_of(key, member, names), [story.id for story in stories.get(member, [])])
         for member in members[:_MOST]
     ]
     # Of insured methods a level is a bound and no stage.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from botorch_ext.reports.numbers_of_study import numbers_of
-from botorch_ext.reports.overview import overview_of
-from botorch_ext.reports.page import page
+from botorch_ext.page.model_summary import summary_of
+from botorch_ext.page.overview import overview_of
+from botorch_ext.page.page import page
 from botorch_ext.studies.study import Study
 
 
@@ -35,7 +35,7 @@ def report_page(study: Study) -> str:
         raise ValueError(f"study must be a Study, got a {type(study).__name__}")
     journal = study._journal
     overview = journal.database.alone(lambda: overview_of(journal))
-    # The descriptions of older studies lack them.
+    # A study may be begun without them and opened with them.
     texts = {"objective": study.objective, "unit": study.unit}
     overview = replace(overview, description=overview.description | texts)
-    return page(overview, time.time(), numbers_of(study))
+    return page(overview, time.time(), summary_of(study))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from botorch_ext.reports.overview import Overview, State, TrialStory
-from botorch_ext.reports.strategy_description import called
-from botorch_ext.reports.words import counted, duration, moment, printable
+from botorch_ext.page.overview import Overview, State, TrialStory
+from botorch_ext.page.strategy_description import called
+from botorch_ext.page.words import counted, duration, moment, printable
 
 _STATES: tuple[State, ...] = ("told", "pending", "failed", "abandoned")
 _MOST_PENDING = 10

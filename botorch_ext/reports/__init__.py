@@ -1,1 +1,0 @@
-"""Reports: what the events of a study that lasts say by themselves, without its strategy."""
