@@ -271,9 +271,7 @@ def _read(database: Database, name: str | None) -> list[Overview]:
     for one in names if name is None else [name]:
         journal = Journal.open(database, one)
         if journal is None:
-            raise BrokenStudyError(
-                f"{database.name} was changed: study {one!r} is named, not found"
-            )
+            raise BrokenStudyError(f"{database.name} was changed: {one!r} is no study")
         found.append(overview_of(journal))
     return found
 
