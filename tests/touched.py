@@ -22,7 +22,7 @@ ELSEWHERE = {
     "delays": ["formulas"],
     "integrations": ["hosts"],
     "kernels": ["kernels", "kernel_functions"],
-    "parameters": ["domains"],
+    "parameters": ["domains", "tables"],
     "search": ["search", "regions", "robust"],
     "strategies": ["strategies", "predictions"],
     "studies": ["studies", "tables"],

@@ -128,6 +128,8 @@ def test_digits_fixed_and_computed_parameters():
     given = {"a": 0.123, "b": 0.3, "c": 1.24, "d": 1000.0 + 1e-9, "e": 3}
     assert AxSpace(space).point_of(given) == {"a": 0.12, "b": 0.3, "d": 1000.0, "e": 3}
     assert AxSpace(space).point_of({"d": 1001.0}) == {"d": 1001.0}
+    X = AxSpace(space).chosen.sample(9, 0)  # in which Ax rounds what it rounds
+    assert torch.equal(AxSpace(space).chosen.settable(X), X)
     (run,) = strategy.gen_single_trial(study, fixed_features=ObservationFeatures({"b": 0.3})).arms
     assert run.parameters["b"] == 0.3
 

@@ -21,6 +21,7 @@ from optuna.trial import TrialState  # noqa: E402
 
 from botorch_ext.exceptions import HostWarning, IndependentSamplingWarning  # noqa: E402
 from botorch_ext.integrations.optuna import ATTRIBUTE, StrategySampler  # noqa: E402
+from botorch_ext.integrations.optuna_spaces import space_of  # noqa: E402
 from tests.helpers import rbf  # noqa: E402
 from tests.hosts.in_optuna import FIXED, SPACE, bowl, by_hand, history, sampler  # noqa: E402
 
@@ -436,3 +437,9 @@ IN_TREE = {"search_space": TREE}
 def test_wrong_arguments_are_refused_at_once(algorithm, arguments, message) -> None:
     with pytest.raises(ValueError, match=message):
         StrategySampler(algorithm, **arguments)
+
+
+def test_optuna_rounds_as_it_likes() -> None:
+    space = space_of({"rate": FloatDistribution(1e-4, 1.0, log=True), "x": FloatDistribution(0, 1)})
+    X = space.sample(9, 0)
+    assert torch.equal(space.settable(X), X)

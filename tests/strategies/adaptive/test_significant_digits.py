@@ -56,7 +56,7 @@ def test_asked_points_can_be_set_and_replays_ask_the_same(method):
     if not strategy.refuses_attached:
         strategy.attach(AS_IT_WAS, 0.1)
         assert strategy.history.trials[0].params == AS_IT_WAS
-    for step in range(12):
+    for step in range(8):
         trial = strategy.ask()
         assert is_settable(trial.params), trial.params
         assert bool(SPACE.contains(trial.x))
