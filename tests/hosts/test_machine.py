@@ -11,8 +11,11 @@ from tests.hosts.methods import recipe
 
 pytestmark = quietly
 
-#: Their arguments are in the sign of what is maximised.
-OF_REWARDS = ("gp_ucb_sdf", "regret_balancing")
+#: Methods with arguments in the sign of the values, which must be told that they minimise.
+OF_COSTS = {
+    "gp_ucb_sdf": {"minimize": True, "minimum": 5.0},
+    "regret_balancing": {"minimize": True},
+}
 #: One of each action, in an order in which each can happen.
 SCRIPT = [("ask", 0), ("ask", 0), ("ask", 0), ("tell", 1), ("attach", 1), ("ask", 0)]
 SCRIPT += [("correct", 0), ("fail", 0), ("resume", 0), ("ask", 0), ("give up", 0), ("tell", 0)]
@@ -31,8 +34,9 @@ METHODS = [
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_in_a_host_of_the_least(name):
     is_boxed = name == "breadthwise_exploration"
-    space, chosen = (PLAIN, recipe(name)) if is_boxed else (SPACE, recipe(name, num_points=25))
-    host = Memory(chosen, space, minimizes=name not in OF_REWARDS)
+    chosen = recipe(name, None if is_boxed else 25, **OF_COSTS.get(name, {}))
+    space = PLAIN if is_boxed else SPACE
+    host = Memory(chosen, space, minimizes=True)
     if name == "cgp_ucb":
         host.contexts = lambda key: [0.25 * (key % 4)]
     machine = Machine(host, chosen, space)
