@@ -3,10 +3,11 @@
     python -m benchmarks.optuna_samplers [--smoke] [--processes N] [--seeds N]
         [--only SAMPLER ...] [--problems NAME ...] [--together] [--report] [--output FOLDER]
 
-On the problems of the practice benchmark, with the same budgets. Every run adds a line to a file in
-the folder ``runs`` of the output; started again, the command runs only what is missing. With
-``--together`` four processes optimise one study on one SQLite storage instead, and the points that
-came twice are counted; that row is kept in at_once.json. Writes report.md from all that is there.
+On functions that `benchmarks.real` develops on, with the same budgets. Every run adds a line to a
+file in the folder ``runs`` of the output; started again, the command runs only what is missing.
+With ``--together`` four processes optimise one study on one SQLite storage instead, and the points
+that came twice are counted; that row is kept in at_once.json. Writes report.md from all that is
+there.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from benchmarks.optuna_samplers import at_once
 from benchmarks.optuna_samplers.report import report
 from benchmarks.optuna_samplers.runs import Case, attempt, cases
 from benchmarks.optuna_samplers.samplers import OURS, SAMPLERS
-from benchmarks.practice.settings import PRIMARY, SETTINGS
+from benchmarks.real.tasks.functions import FUNCTIONS
 
-_PROBLEMS = SETTINGS[PRIMARY].names
+_PROBLEMS = list(FUNCTIONS)[: list(FUNCTIONS).index("Beale")]
 _SMOKE_PROBLEMS = ("Branin",)
 _MORE = {
     "only": {"nargs": "+", "choices": list(SAMPLERS), "help": "samplers (default: all)"},

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import defaultdict
 from collections.abc import Sequence
 
+from benchmarks.common.differences import estimate
 from benchmarks.common.tables import Row, markdown_table
 from benchmarks.optuna_samplers.samplers import OURS, SAMPLERS
-from benchmarks.practice.differences import estimate, paired
 
 _INTRODUCTION = """# Samplers of Optuna
 
@@ -18,11 +19,11 @@ _INTRODUCTION = """# Samplers of Optuna
 _COMPARED = """
 ## Compared
 
-On the problems of the practice benchmark, each with its number of evaluations and the same eight
-first points and noise for all samplers, one at a time; noise of 0.5 % of the range. Regret is that
-of the point with the largest observation. Differences are in log10 of it, paired by problem and
-seed: below 0 the first sampler is better. The first standard error holds for other problems like
-these; the one in brackets is that of the runs on these. Seconds are those of one core for a
+On functions that `benchmarks.real` develops on, each with its number of evaluations and the same
+eight first points and noise for all samplers, one at a time; noise of 0.5 % of the range. Regret is
+that of the point with the largest observation. Differences are in log10 of it, paired by problem
+and seed: below 0 the first sampler is better. The first standard error holds for other problems
+like these; the one in brackets is that of the runs on these. Seconds are those of one core for a
 question and its answer.
 """
 _AT_ONCE = """
@@ -72,11 +73,22 @@ def _of_samplers(rows: Sequence[Row]) -> list[Row]:
     return table
 
 
+def _paired(rows: Sequence[Row], first: str, second: str) -> dict[str, list[float]]:
+    """Differences of log10 regret, by problem."""
+    regrets: dict[str, dict[tuple[str, int], float]] = defaultdict(dict)
+    for row in rows:
+        regrets[row["method"]][row["problem"], row["seed"]] = math.log10(row["regret"])
+    found: dict[str, list[float]] = defaultdict(list)
+    for run in sorted(regrets[first].keys() & regrets[second].keys()):
+        found[run[0]].append(regrets[first][run] - regrets[second][run])
+    return found
+
+
 def _differences(rows: Sequence[Row]) -> list[Row]:
     table = []
     for first in OURS:
         for second in SAMPLERS:
-            pairs = paired(rows, first, second, "regret") if second != first else []
+            pairs = _paired(rows, first, second) if second != first else {}
             if pairs:
                 found = estimate(pairs)
                 table.append(

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 import botorch_ext as bx
 from benchmarks.common.resumable import attempted
 from benchmarks.common.tables import Row
+from benchmarks.optuna_samplers.loop import OptunaLoop
 from benchmarks.optuna_samplers.samplers import SAMPLERS
-from benchmarks.practice.optuna_methods import OptunaLoop
-from benchmarks.practice.problems import problems, scale_of
-from benchmarks.practice.runs import FIRST_SEED, FLOOR
-from benchmarks.practice.settings import NOISES, PRIMARY, SETTINGS, observations, seed_of
+from benchmarks.real.tasks.functions import FUNCTIONS, NOISES
 
-NOISE, NUM_INITIAL = NOISES[0], 8
+NOISE, NUM_INITIAL, FIRST_SEED = NOISES[0], 8, 1000
 _SMOKE_EVALUATIONS = 10
 
 
@@ -27,7 +27,7 @@ class Case:
     """One run.
 
     Args:
-        problem: The name of one of the practice benchmark.
+        problem: A key of `FUNCTIONS`.
         method: A key of `SAMPLERS`.
         seed: Of the first points, the noise and the sampler.
         smoke: Whether it only shows that everything runs.
@@ -46,13 +46,13 @@ class Case:
     @property
     def evaluations(self) -> int:
         """How many it has, the first points among them."""
-        return _SMOKE_EVALUATIONS if self.smoke else problems()[self.problem].evaluations
+        return _SMOKE_EVALUATIONS if self.smoke else FUNCTIONS[self.problem].evaluations
 
     @property
     def digest(self) -> str:
         """Of everything that decides its outcome. A row with another one is stale."""
-        problem, sampler = problems()[self.problem], SAMPLERS[self.method]
-        decides = (*self.key.values(), self.evaluations, NOISE, problem.bounds, sampler.settings)
+        bounds, sampler = FUNCTIONS[self.problem].bounds, SAMPLERS[self.method]
+        decides = (*self.key.values(), self.evaluations, NOISE, bounds, sampler.settings)
         return hashlib.blake2b(repr(decides).encode(), digest_size=6).hexdigest()
 
 
@@ -70,42 +70,40 @@ def play(case: Case) -> Row:
     Returns:
         The key and the digest of the case; ``regret`` of the largest observation, of its value
         without noise; ``seconds`` of one core a question and its answer, after the first points;
-        ``wall`` seconds; ``setting`` and ``noise``, the same in all rows.
+        ``wall`` seconds.
     """
     torch.set_num_threads(1)
     started = time.perf_counter()
-    problem, scale, cell = (
-        problems()[case.problem],
-        scale_of(case.problem),
-        (case.problem, case.seed),
-    )
-    seen_as = observations(
-        SETTINGS[PRIMARY], scale, NOISE, case.evaluations, seed_of("noise", *cell)
-    )
-    seed = seed_of("method", *cell) % 2**31
-    initial = bx.Box(problem.box).sample(NUM_INITIAL, seed)
-    loop = OptunaLoop(problem.box, initial, seed, SAMPLERS[case.method].make)
+    function = FUNCTIONS[case.problem]
+    rng = np.random.default_rng(_seed_of("noise", case))
+    noise = NOISE * rng.standard_normal(case.evaluations) * function.width
+    seed = _seed_of("method", case) % 2**31
+    initial = bx.Box(list(function.bounds)).sample(NUM_INITIAL, seed).tolist()
+    loop = OptunaLoop(function.bounds, initial, seed, SAMPLERS[case.method].make)
     values, observed, seconds = [], [], 0.0
     for which in range(case.evaluations):
         before = time.process_time()
         x = loop.ask()
         asked = time.process_time()
-        values.append(float(problem.function(x.unsqueeze(0))))
-        observed.append(seen_as(which, values[-1]))
+        values.append(float(function(torch.tensor([x], dtype=torch.float64))))
+        observed.append(values[-1] + float(noise[which]))
         told = time.process_time()
-        loop.tell(which, observed[-1])
+        loop.tell(observed[-1])
         if which >= NUM_INITIAL:
             seconds += asked - before + time.process_time() - told
     best = max(range(len(observed)), key=observed.__getitem__)
     return case.key | {
         "digest": case.digest,
-        "setting": PRIMARY,
-        "noise": NOISE,
         "evaluations": case.evaluations,
-        "regret": max(scale.best - values[best], FLOOR * scale.width),
+        "regret": function.regret(values[best]),
         "seconds": seconds / (case.evaluations - NUM_INITIAL),
         "wall": round(time.perf_counter() - started, 2),
     }
+
+
+def _seed_of(stream: str, case: Case) -> int:
+    """The same for all samplers, and everywhere."""
+    return zlib.crc32(repr((stream, case.problem, case.seed)).encode())
 
 
 def attempt(case: Case) -> Row | str:

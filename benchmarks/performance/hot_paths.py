@@ -18,13 +18,13 @@ from torch import Tensor
 
 import botorch_ext as bx
 from benchmarks.common.kernels import matern, rbf
+from benchmarks.performance.botorch_loop import BoTorchLoop
 from benchmarks.performance.box import strategy_on_box
 from benchmarks.performance.data import noisy_data, single_task_gp
 from benchmarks.performance.delayed_studies import bpe_delay, problem_on_box
 from benchmarks.performance.many_models import lengthscales, strategy_of_lengthscales
 from benchmarks.performance.meters import Meter
 from benchmarks.performance.planner import random_set, started
-from benchmarks.practice.botorch_methods import BoTorchLoop, noisy_improvement
 from botorch_ext.problems import Problem, RKHSFunction
 
 # Observations that come before those that are measured, and how many these are.
@@ -178,16 +178,12 @@ def _improved(n: int, meter: Meter, small: bool) -> Tensor:
     """What BoTorch does for `_integrated`: a fit and a search by qLogNEI."""
     n, asks = (16, 1) if small else (n, 4)
     X, Y = noisy_data(n + asks, 6, rbf(0.8), 0, meter.device)
-    loop = BoTorchLoop(torch.stack([X.new_zeros(6), X.new_ones(6)]), X[:n], 0, noisy_improvement)
-    values = Y.flatten().tolist()
-    for which in range(n):
-        loop.ask()
-        loop.tell(which, values[which])
+    loop = BoTorchLoop(torch.stack([X.new_zeros(6), X.new_ones(6)]), X[:n], Y[:n], 0)
     asked = []
-    for which in range(n, n + asks):
+    for value in Y[n:].flatten().tolist():
         with meter.measured():
             asked.append(loop.ask())
-        loop.tell(which, values[which])
+        loop.tell(asked[-1], value)
     return torch.stack(asked)
 
 

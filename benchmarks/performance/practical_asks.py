@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,9 +14,9 @@ import botorch_ext as bx
 from benchmarks.common.command_line import Options
 from benchmarks.common.kernels import matern
 from benchmarks.common.tables import Row
+from benchmarks.performance.botorch_loop import BoTorchLoop
 from benchmarks.performance.data import noisy_data
 from benchmarks.performance.speed_table import fact_row, ratio_row
-from benchmarks.practice.botorch_methods import BoTorchLoop, noisy_improvement
 from botorch_ext.problems import RKHSFunction
 
 _DIM, _FEW, _MANY, _BASE = 6, 40, 500, 50
@@ -31,15 +31,15 @@ class _Loop:
     """A loop that has seen data, and whose steps are timed.
 
     Args:
-        ask: The number of the next question and its ``d``-dim point.
-        tell: Takes that number and the value there.
+        ask: The next question and its ``d``-dim point.
+        tell: Takes that question and the value there.
         value: Of a ``d``-dim point.
     """
 
     def __init__(
         self,
-        ask: Callable[[], tuple[int, Tensor]],
-        tell: Callable[[int, float], None],
+        ask: Callable[[], tuple[Any, Tensor]],
+        tell: Callable[[Any, float], None],
         value: Callable[[Tensor], float],
     ) -> None:
         self._ask, self._tell, self._value = ask, tell, value
@@ -49,10 +49,10 @@ class _Loop:
 
     def step(self) -> float:
         """Seconds of one core for an answer and the next question."""
-        number, x = self._asked
+        question, x = self._asked
         value = self._value(x)
         started = time.process_time()
-        self._tell(number, value)
+        self._tell(question, value)
         self._asked = self._ask()
         return time.process_time() - started
 
@@ -130,9 +130,5 @@ def _integrated(X: Tensor, Y: Tensor, value: Callable[[Tensor], float], seed: in
 
 
 def _noisy_improvement(X: Tensor, Y: Tensor, value: Callable[[Tensor], float], seed: int) -> _Loop:
-    loop = BoTorchLoop(_cube(X.shape[1]).bounds, X, seed, noisy_improvement)
-    for which, told in enumerate(Y.tolist()):
-        loop.ask()
-        loop.tell(which, told)
-    numbers = itertools.count(len(X))
-    return _Loop(lambda: (next(numbers), loop.ask()), loop.tell, value)
+    loop = BoTorchLoop(_cube(X.shape[1]).bounds, X, Y[:, None], seed)
+    return _Loop(lambda: (x := loop.ask(), x), loop.tell, value)

@@ -3,7 +3,7 @@ and are the parameters that matter found?
 
     python -m benchmarks.predictions [--smoke | --full] [--processes N] [--report]
 
-The default, `integrated_ei`, plays practice problems in batches of four. After each batch from 20
+The default, `integrated_ei`, plays functions in batches of four. After each batch from 20
 trials on, its predictions of the space, of the points it asks next and of what they will gain are
 compared with the truth. Importance is compared with known Sobol indices of three functions. Writes
 report.md, studies.csv and importance.csv; ``--report`` writes report.md again from the others.

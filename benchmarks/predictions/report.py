@@ -25,8 +25,8 @@ def report(studies: Sequence[Row], importance: Sequence[Row]) -> str:
     return "\n".join(
         [
             "# Predictions, expected gains and importance\n",
-            "`integrated_ei` in batches of four on practice problems, noise in shares of the range "
-            "of a problem. Means ± standard errors over runs, each of one problem, noise and "
+            "`integrated_ei` in batches of four on test functions, noise in shares of the range "
+            "of a function. Means ± standard errors over runs, each of one problem, noise and "
             "seed.\n",
             *_calibration(studies, noises),
             *_gains(studies, noises),

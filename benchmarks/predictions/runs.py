@@ -11,7 +11,7 @@ from torch import Tensor
 
 import botorch_ext as bx
 from benchmarks.common.tables import Row
-from benchmarks.practice.problems import problems, scale_of
+from benchmarks.real.tasks.functions import FUNCTIONS
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.answers.expected_gain import gain_of
 from botorch_ext.strategies.answers.importance import sobol_indices
@@ -28,11 +28,11 @@ _NUM_TRUE_SAMPLES = 2**15
 
 @dataclass(frozen=True)
 class Case:
-    """One study of a practice problem.
+    """One study of a function.
 
     Args:
-        problem: Its name.
-        noise: The standard deviation of the noise, in ranges of the problem.
+        problem: A key of `FUNCTIONS`.
+        noise: The standard deviation of the noise, in ranges of the function.
         seed: Of everything random.
         num_trials: Evaluations, in batches of four.
     """
@@ -62,12 +62,13 @@ class ImportanceCase:
 
 def play(case: Case) -> list[Row]:
     """The rows of all looks at a study: one after each batch from 20 trials on."""
-    problem, scale = problems()[case.problem], scale_of(case.problem)
-    strategy = bx.algorithms.integrated_ei(bx.Box(problem.box), seed=case.seed)
-    noise_std = case.noise * scale.width
+    function = FUNCTIONS[case.problem]
+    box = bx.Box(list(function.bounds))
+    strategy = bx.algorithms.integrated_ei(box, seed=case.seed)
+    noise_std = case.noise * function.width
     generator = torch.Generator().manual_seed(1_000 + case.seed)
-    points = bx.Box(problem.box).sample(_NUM_POINTS, seed=500 + case.seed)
-    truth, rows = problem.function(points), []
+    points = box.sample(_NUM_POINTS, seed=500 + case.seed)
+    truth, rows = function(points), []
 
     def noisy(values: Tensor) -> Tensor:
         noise = torch.randn(len(values), generator=generator, dtype=torch.float64)
@@ -77,17 +78,17 @@ def play(case: Case) -> list[Row]:
         n = len(strategy.history.values)
         row: Row = {"problem": case.problem, "noise": case.noise, "seed": case.seed, "trials": n}
         if n >= FIRST_LOOK:
-            row |= _recommended(strategy, problem.function, scale.best)
+            row |= _recommended(strategy, function, function.best)
             row |= _shares(strategy, points, truth, noisy(truth), "space")
         trials = strategy.ask(BATCH)
         batch = torch.stack([trial.x for trial in trials])
-        f = problem.function(batch)
+        f = function(batch)
         observed = noisy(f)
         if n >= FIRST_LOOK:
             row |= _shares(strategy, trials, f, observed, "asked")
-            row |= _gain(strategy, batch, problem.function)
+            row |= _gain(strategy, batch, function)
             for name in ("gain", "gained", "noise_std", "seen", "regret", "shortfall"):
-                row[name] /= scale.width
+                row[name] /= function.width
             rows.append(row)
         if n >= case.num_trials:
             return rows
@@ -125,11 +126,11 @@ def play_importance(case: ImportanceCase) -> list[Row]:
 
 def importance_functions() -> dict[str, tuple[Callable[[Tensor], Tensor], bx.Box]]:
     """Functions of known importance, and where."""
-    hartmann = problems()["Hartmann6 in 20"]
+    hartmann = FUNCTIONS["Hartmann6 in 20"]
     return {
         "Ishigami": (_ishigami, bx.Box([(-math.pi, math.pi)] * 3)),
         "g-function": (_g_function, bx.Box([(0.0, 1.0)] * 6)),
-        "Hartmann6 in 20": (hartmann.function, bx.Box(hartmann.box)),
+        "Hartmann6 in 20": (hartmann, bx.Box(list(hartmann.bounds))),
     }
 
 

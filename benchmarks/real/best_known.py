@@ -33,7 +33,9 @@ def main() -> None:
         evaluations = _EVALUATIONS.get(TASKS[name].kind, _OF_LEARNERS)
         if given.smoke:
             evaluations //= 20
-        loss, seconds = worker_of("tasks").call("search", task=name, evaluations=evaluations)
+        loss, seconds = worker_of(TASKS[name].environment).call(
+            "search", task=name, evaluations=evaluations
+        )
         print(f"{name}: {loss:.6g}, {seconds:.0f} s", flush=True)
         if not given.smoke:
             found[name] = min(loss, found.get(name, loss))

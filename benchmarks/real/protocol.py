@@ -32,7 +32,7 @@ class Worker:
 
     Args:
         python: The interpreter of its environment.
-        name: The peer, or "tasks".
+        name: The peer, or the environment of tasks.
     """
 
     def __init__(self, python: Path, name: str) -> None:

@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from benchmarks.common.differences import Estimate, estimate
 from benchmarks.common.tables import Row, markdown_table
-from benchmarks.practice.differences import Estimate, Pair, estimate
-from benchmarks.practice.ranks import ranks
 from benchmarks.real.environments import OURS, PEERS
 from benchmarks.real.runs import Case
 from benchmarks.real.tasks import TASKS, Half, Task
@@ -106,14 +105,21 @@ def log_regrets(rows: Sequence[Row]) -> Regrets:
 
 def difference(regrets: Regrets, peer: str, keep: Callable[[Task], bool]) -> Estimate | None:
     """Ours minus a peer's, over the tasks that are kept."""
-    pairs = [
-        Pair(TASKS[task].kind, task, 0.0, seed, of_peer[OURS][seed] - value)
-        for task, of_peer in regrets.items()
-        if keep(TASKS[task]) and OURS in of_peer
-        for seed, value in of_peer.get(peer, {}).items()
-        if seed in of_peer[OURS]
-    ]
-    return estimate(pairs) if pairs else None
+    found: dict[str, list[float]] = {}
+    for task, of_peer in regrets.items():
+        ours, theirs = of_peer.get(OURS, {}), of_peer.get(peer, {})
+        shared = ours.keys() & theirs.keys()
+        if shared and keep(TASKS[task]):
+            found[task] = [ours[seed] - theirs[seed] for seed in sorted(shared)]
+    return estimate(found) if found else None
+
+
+def _ranks(scores: dict[str, float]) -> dict[str, float]:
+    """From 1 for the least; equal ones share the mean of their ranks."""
+    return {
+        peer: sum((other < score) + (other == score) / 2 for other in scores.values()) + 0.5
+        for peer, score in scores.items()
+    }
 
 
 def is_float(task: Task) -> bool:
@@ -135,7 +141,7 @@ def _peer_rows(rows: Sequence[Row], regrets: Regrets, half: Half) -> list[Row]:
     own_ranks: dict[str, list[float]] = defaultdict(list)
     for of_peer in regrets.values():
         means = {peer: statistics.fmean(of_peer[peer].values()) for peer in complete}
-        for peer, rank in ranks(means).items():
+        for peer, rank in _ranks(means).items():
             own_ranks[peer].append(rank)
     found: list[Row] = []
     for peer in PEERS:

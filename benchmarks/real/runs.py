@@ -54,7 +54,7 @@ class Case:
         decides = (
             *self.key.values(),
             self.evaluations,
-            (task.parameters, task.revision, REQUIREMENTS["tasks"]),
+            (task.parameters, task.revision, REQUIREMENTS.get(task.environment)),
             peer.settings_on(task),
         )
         return hashlib.blake2b(repr(decides).encode(), digest_size=6).hexdigest()
@@ -69,14 +69,14 @@ def cases(methods: Sequence[str], problems: Sequence[str], first: int) -> Iterat
                     yield Case(method, problem, first + seed)
 
 
-# Of this process: one for each peer that it has played, and one for the tasks.
+# Of this process: one for each peer that it has played, and for each environment of tasks.
 _workers: dict[str, Worker] = {}
 
 
 def worker_of(name: str) -> Worker:
-    """The worker of a peer, or of the tasks, started when first needed."""
+    """The worker of a peer, or of the tasks of an environment, started when first needed."""
     if name not in _workers or not _workers[name].is_running:
-        environment = "tasks" if name == "tasks" else PEERS[name].environment
+        environment = PEERS[name].environment if name in PEERS else name
         _workers[name] = Worker(python_of(environment), name)
     return _workers[name]
 
@@ -92,7 +92,8 @@ def play(case: Case) -> Row:
         ends early there are fewer of these.
     """
     started = time.perf_counter()
-    task, evaluations = TASKS[case.problem], worker_of("tasks")
+    task = TASKS[case.problem]
+    evaluations = worker_of(task.environment)
     peer = worker_of(case.method)
     parameters = [vars(p) for p in task.parameters]
     peer.call("begin", parameters=parameters, seed=case.seed, evaluations=case.evaluations)

@@ -1,4 +1,4 @@
-"""Worker: a process in the environment of a peer, or of the tasks. `protocol.Worker` starts it."""
+"""Worker: a process in the environment of a peer, or of tasks. `protocol.Worker` starts it."""
 
 from __future__ import annotations
 
@@ -68,6 +68,6 @@ def _evaluations() -> Any:
 
 
 def answer(name: str) -> None:
-    """Answers calls, as a peer or as the tasks."""
+    """Answers calls, as a peer or as the tasks of an environment."""
     warnings.simplefilter("ignore")
-    serve(_evaluations if name == "tasks" else lambda: Runs(name))
+    serve((lambda: Runs(name)) if name in PEERS else _evaluations)

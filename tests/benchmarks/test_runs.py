@@ -1,5 +1,6 @@
 """Benchmarks: rows are kept, stale with their settings and played; claims are judged."""
 
+import statistics
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -9,6 +10,7 @@ from scipy.optimize import differential_evolution
 
 pytest.importorskip("optuna")
 
+from benchmarks.common.differences import estimate
 from benchmarks.common.store import Store
 from benchmarks.insured import methods as m
 from benchmarks.insured import runs as insured
@@ -18,12 +20,12 @@ from benchmarks.insured.methods import METHODS as INSURED_METHODS
 from benchmarks.insured.methods import Method
 from benchmarks.insured.runs import cases
 from benchmarks.insured.tables import FIRST_SEED, SETTINGS, SMOOTH, TABLES, Setting
-from benchmarks.practice.problems import problems, scale_of
 from benchmarks.real.environments import OURS as OURS_NOW
 from benchmarks.real.environments import PEERS
 from benchmarks.real.protocol import WorkerError
 from benchmarks.real.runs import Case, attempt, close_workers, worker_of
 from benchmarks.real.tasks import TASKS
+from benchmarks.real.tasks.functions import FUNCTIONS
 from benchmarks.real.tasks.large import ackley, hartmann, levy
 from benchmarks.studies import __main__ as benchmark
 from benchmarks.studies import busy_machine
@@ -66,7 +68,7 @@ def test_what_decides_a_run_is_in_its_digest(monkeypatch):
     assert other.digest not in (before[-1], after[-1])
 
 
-KNOWN = {name: getattr(each.function, "_optimizers", None) for name, each in problems().items()}
+KNOWN = {name: getattr(each._made, "_optimizers", None) for name, each in FUNCTIONS.items()}
 BEST = {
     **{name: points[0] for name, points in KNOWN.items() if points},
     "Goldstein-Price": [0.0, -1.0],
@@ -80,8 +82,22 @@ BEST = {
 
 @pytest.mark.parametrize("name", BEST)
 def test_the_best_points_are_worth_the_optimal_values(name):
-    value = float(problems()[name].function(torch.tensor([BEST[name]], dtype=torch.float64)))
-    assert value == pytest.approx(scale_of(name).best, abs=1e-6 * scale_of(name).width)
+    function = FUNCTIONS[name]
+    value = float(function(torch.tensor([BEST[name]], dtype=torch.float64)))
+    assert value == pytest.approx(function.best, abs=1e-6 * function.width)
+    objective = TASKS[f"{name} with 5 % noise"].make()
+    params = dict(enumerate(BEST[name]))
+    assert objective.true(params) == pytest.approx(0, abs=2e-6 * function.width)
+    seen = [objective.seen(params, seed) for seed in range(400)]
+    assert statistics.stdev(seen) == pytest.approx(0.05 * function.width, rel=0.1)
+
+
+def test_a_difference_is_the_mean_over_problems_with_both_errors():
+    found = estimate({"a": [-3.0, -1.0], "b": [2.0, 0.0, 1.0]})
+    assert found.mean == pytest.approx(-0.5) and found.error == pytest.approx(1.5)
+    assert found.error_of_runs == pytest.approx((2 / 2 + 1 / 3) ** 0.5 / 2)
+    assert (found.problems, found.runs, found.wins) == (2, 5, pytest.approx(0.5))
+    assert str(estimate({"a": [1.0]})) == "+1.00 ± - (-)"
 
 
 def test_functions_of_many_inputs_have_their_minimum_where_it_should_be():

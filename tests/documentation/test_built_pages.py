@@ -18,7 +18,7 @@ BUILT = ROOT / "build" / "docs"
 WIDTHS = (400, 1300, 1366, 1407, 1920)
 PAGES = (
     *("index", "getting_started", "which_method", "theory", "tables", "api/algorithms"),
-    *("api/studies", "results/practice/report", "notebooks/easy_instances", "search"),
+    *("api/studies", "results/real/report", "notebooks/easy_instances", "search"),
 )
 # Where a word is used to help no reader: names, reports, notebooks and the history.
 NOT_PAGES = ("api/names/", "results/", "notebooks/", "history/")

@@ -1,8 +1,8 @@
 """Tasks that this project did not invent, and their evaluation.
 
 Each belongs to a half, chosen before the first run: the library may be changed for what happens on
-those to develop on; the others are only reported,
-and those of many inputs are a third half.
+those to develop on, which `functions` joined later; the others are only reported, and those of many
+inputs are a third half.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ import numpy as np
 from scipy.optimize import differential_evolution
 
 from benchmarks.real.spaces import Params, active_only
-from benchmarks.real.tasks import bbob, chemistry, designs, large, tuning
+from benchmarks.real.tasks import bbob, chemistry, designs, functions, large, tuning
 from benchmarks.real.tasks.task import Half, Kind, Task
 
 __all__ = ["TASKS", "Evaluations", "Half", "Kind", "Task"]
 
 TASKS = {
-    task.name: task for family in (tuning, chemistry, designs, bbob, large) for task in family.TASKS
+    task.name: task
+    for family in (tuning, chemistry, designs, bbob, functions, large)
+    for task in family.TASKS
 }
 
 

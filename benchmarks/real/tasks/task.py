@@ -58,6 +58,8 @@ class Task:
         evaluations: How many a run has.
         make: Its objective; imports what it needs.
         least: The least loss there is, where it is known.
+        environment: What it is evaluated in: a key of `environments.REQUIREMENTS`, or "library" for
+            that of the library.
         revision: Raised when its loss changes, so that rows of before are stale.
         seconds: Of one core that a peer may take: a run that has taken more ends early.
     """
@@ -69,6 +71,7 @@ class Task:
     evaluations: int
     make: Callable[[], Objective]
     least: float | None = None
+    environment: str = "tasks"
     revision: int = 1
     seconds: float = math.inf
 
