@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 from botorch_ext.exceptions import StudyError
 from botorch_ext.page.overview import read_overview, read_overviews
 from botorch_ext.page.words import counted, printable
+from botorch_ext.studies.written_tables import WrittenTable, is_workbook, require_openpyxl
 
 _PLACE = "a file, or a URL such as postgresql+psycopg://user@host/database"
 # After how many seconds a command shows that it works, and how often it shows it.
@@ -44,23 +45,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0, or 2 after an error, which is printed on one line.
     """
     given = _parser().parse_args(arguments)
+    file = given.output or given.new_file
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             for category in (DeprecationWarning, FutureWarning):  # those of other libraries
                 warnings.simplefilter("ignore", category)
-            _require_free(given)
+            _require_writable(given)
             with _seconds_shown(given.command):
-                text, place = given.text(given)
+                found, place = given.run(given)
         for warning in caught:
             _say(str(warning.message))
-        is_csv_file = given.new_file is not None or (given.output is not None and given.csv)
-        if is_csv_file:  # spreadsheets know by the mark that it is UTF-8
-            text = f"\ufeff{text}"
-        file = given.output or given.new_file
-        _write(text, file, place)
-        if file is not None and Path(file).is_file():  # and no pipe
-            _write(f"wrote {file} with {given.written}\n", None, place)
+        if file is None:
+            _print(found if isinstance(found, str) else found.csv(given.decimal_comma))
+        else:
+            _write(_content(found, file, given.decimal_comma), file, place)
+            if Path(file).is_file():  # and no pipe
+                _print(f"wrote {file} with {given.written}\n")
     except BrokenPipeError:  # whoever reads has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, ImportError) as error:
@@ -71,6 +72,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             what += "; trials may have been asked, which ask --pending shows"
         return _failed(what)
     return 0
+
+
+def _content(found: str | WrittenTable, file: str, decimal_comma: bool) -> bytes:
+    """What a command found, as the content of a file."""
+    if isinstance(found, str):
+        return found.encode("utf-8")
+    # Spreadsheets know CSV by the mark that it is UTF-8.
+    return found.workbook() if is_workbook(file) else found.csv(decimal_comma).encode("utf-8-sig")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -92,7 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     _command(commands, "status", _status, "what runs, what is pending, the best so far")
     trials = _command(commands, "trials", _trials, "all trials, one on a line")
     trials.add_argument("--csv", action="store_true", help="comma-separated values, all digits")
-    trials.add_argument("-o", "--output", metavar="FILE", help="where to write instead")
+    does = "where to write instead; a workbook where its name ends in .xlsx"
+    trials.add_argument("-o", "--output", metavar="FILE", help=does)
     report = _command(commands, "report", _report, "one page with pictures, for a browser")
     report.add_argument("-o", "--output", metavar="FILE", required=True, help="the page")
     report.add_argument(
@@ -164,7 +174,8 @@ def _add_sheet(command: argparse.ArgumentParser, called: str, does: str) -> None
 
 def _add_csv(command: argparse.ArgumentParser) -> None:
     """Adds the options of commands that write a sheet, to a file that does not exist yet."""
-    command.add_argument("--csv", metavar="FILE", dest="new_file", help="where to write the sheet")
+    does = "where to write the sheet; a workbook where its name ends in .xlsx"
+    command.add_argument("--csv", metavar="FILE", dest="new_file", help=does)
     does = "write decimal commas, between semicolons"
     command.add_argument("--decimal-comma", action="store_true", help=does)
 
@@ -175,10 +186,12 @@ def _add_context(command: argparse.ArgumentParser) -> None:
     command.add_argument("--context", metavar="NAME=VALUE", action="append", default=[], help=does)
 
 
-def _later(module: str, name: str) -> Callable[[argparse.Namespace], tuple[str, str]]:
+def _later(
+    module: str, name: str
+) -> Callable[[argparse.Namespace], tuple[str | WrittenTable, str]]:
     """A command of a module that is imported when the command runs, since that takes seconds."""
 
-    def run(given: argparse.Namespace) -> tuple[str, str]:
+    def run(given: argparse.Namespace) -> tuple[str | WrittenTable, str]:
         command = getattr(import_module(f"botorch_ext.commands.{module}"), name)
         return command(given), given.place
 
@@ -195,14 +208,15 @@ def _version() -> str:
 def _command(
     commands: argparse._SubParsersAction[_Parser],
     name: str,
-    text: Callable[[argparse.Namespace], tuple[str, str]],
+    run: Callable[[argparse.Namespace], tuple[str | WrittenTable, str]],
     does: str,
 ) -> argparse.ArgumentParser:
-    about = f"{does[0].upper()}{does[1:]}."
+    about = f"{does[0].upper()}{does[1:]}{'' if does.endswith('?') else '.'}"
     parser = commands.add_parser(name, help=does, description=about)
     parser.add_argument("place", help=f"where the study is: {_PLACE}")
     parser.add_argument("--name", help="which study, where there are several")
-    parser.set_defaults(command=name, text=text, output=None, new_file=None, csv=False, written="")
+    parser.set_defaults(command=name, run=run, output=None, new_file=None, written="")
+    parser.set_defaults(csv=False, decimal_comma=False)
     return parser
 
 
@@ -213,12 +227,13 @@ def _status(given: argparse.Namespace) -> tuple[str, str]:
     return "\n".join(as_text(one, now) for one in found), found[0].place
 
 
-def _trials(given: argparse.Namespace) -> tuple[str, str]:
-    from botorch_ext.page.tables import as_csv, as_text
+def _trials(given: argparse.Namespace) -> tuple[str | WrittenTable, str]:
+    from botorch_ext.page.tables import as_table, as_text
 
     overview = read_overview(given.place, given.name)
     given.written = counted(len(overview.stories), "trial")
-    return as_csv(overview) if given.csv else as_text(overview), overview.place
+    is_table = given.csv or is_workbook(given.output or "")
+    return as_table(overview) if is_table else as_text(overview), overview.place
 
 
 def _report(given: argparse.Namespace) -> tuple[str, str]:
@@ -231,9 +246,11 @@ def _report(given: argparse.Namespace) -> tuple[str, str]:
     return page(overview, time.time(), model), overview.place
 
 
-def _require_free(given: argparse.Namespace) -> None:
-    """Raises an error, before anything is asked, where a sheet would replace a file, which may be
-    filled in."""
+def _require_writable(given: argparse.Namespace) -> None:
+    """Raises an error, before anything is asked, where a workbook cannot be written, or where a
+    sheet would replace a file, which may be filled in."""
+    if is_workbook(given.new_file or given.output or ""):
+        require_openpyxl()
     if given.new_file is None:
         return
     target = Path(given.new_file)
@@ -243,22 +260,23 @@ def _require_free(given: argparse.Namespace) -> None:
         raise StudyError(f"{target} must lie in a folder that is there")
 
 
-def _write(text: str, output: str | None, place: str) -> None:
-    """Writes to a file, never to one of a study, or to the standard output."""
-    if output is None:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace", newline="")
-        sys.stdout.write(text)
-        sys.stdout.flush()
-        return
+def _print(text: str) -> None:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace", newline="")
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _write(content: bytes, output: str, place: str) -> None:
+    """Writes to a file, never to one of a study."""
     target = Path(output).resolve()
     _require_no_study(target, place)
     try:
         # A pipe or a terminal stays one.
         if target.exists() and not target.is_file():
-            target.write_text(text, encoding="utf-8", newline="")
+            target.write_bytes(content)
         else:
-            _replace(target, text)
+            _replace(target, content)
     except OSError as error:
         error.filename = output
         raise
@@ -275,13 +293,13 @@ def _require_no_study(target: Path, place: str) -> None:
                 raise StudyError(f"output must be no database, got {target}")
 
 
-def _replace(target: Path, text: str) -> None:
+def _replace(target: Path, content: bytes) -> None:
     """Replaces a file as a whole. The file before stays where that fails."""
     new = target.with_name(f".botorch-ext-{os.getpid()}")
     new.unlink(missing_ok=True)  # of a process that was killed
     try:
-        with new.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with new.open("xb") as file:
+            file.write(content)
         if target.exists():
             shutil.copymode(target, new)
         new.replace(target)

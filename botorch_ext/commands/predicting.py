@@ -12,13 +12,13 @@ from botorch_ext.exceptions import OutsideDomainWarning
 from botorch_ext.page.overview import read_overview
 from botorch_ext.page.words import counted, number
 from botorch_ext.studies.result_tables import points_of, trials_of_points
-from botorch_ext.studies.sheets import written
 from botorch_ext.studies.study import Study
 from botorch_ext.studies.trial_frames import settings_of
+from botorch_ext.studies.written_tables import WrittenTable
 
 
-def predict(given: argparse.Namespace) -> str:
-    """Predictions at the points of a sheet, as CSV: its parameters and contexts, then the mean and
+def predict(given: argparse.Namespace) -> WrittenTable:
+    """Predictions at the points of a sheet: its parameters and contexts, then the mean and
     the standard deviation of f, and quantiles of f and of an observation, all to the third digit of
     the standard deviation."""
     study, sheet = _looked_at(given), read_sheet(given)
@@ -38,10 +38,9 @@ def predict(given: argparse.Namespace) -> str:
     names = (*heads.params, *heads.contexts)
     rows = [settings_of(trial, strategy) for trial in trials]
     numbers = zip(*found.values(), strict=True)
-    return written(
+    return WrittenTable(
         [*map(heads.head, names), *free_names(found, names)],
         [[*map(row.get, names), *each] for row, each in zip(rows, numbers, strict=True)],
-        given.decimal_comma,
     )
 
 

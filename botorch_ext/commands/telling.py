@@ -18,6 +18,7 @@ from botorch_ext.studies.cell_values import number
 from botorch_ext.studies.result_tables import Result, values_of
 from botorch_ext.studies.sheets import Sheet
 from botorch_ext.studies.study import Study
+from botorch_ext.studies.written_tables import WrittenTable
 
 
 def opened(given: argparse.Namespace) -> Study:
@@ -52,7 +53,7 @@ def new(given: argparse.Namespace) -> str:
     return f"began a study of the {goal} {study.objective}{unit}: {study.strategy.domain!r}\n"
 
 
-def ask(given: argparse.Namespace) -> str:
+def ask(given: argparse.Namespace) -> WrittenTable:
     """Asks for trials, or shows the pending ones, as a sheet to fill in."""
     study = opened(given)
     if given.pending:
@@ -63,7 +64,7 @@ def ask(given: argparse.Namespace) -> str:
     else:
         trials = study.ask(given.number, context=context_of(given, study))
     given.written = _trials([trial.id for trial in trials])
-    return answer_sheet(study, trials, given.decimal_comma)
+    return answer_sheet(study, trials)
 
 
 def tell(given: argparse.Namespace) -> str:

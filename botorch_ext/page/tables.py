@@ -1,27 +1,25 @@
-"""Tables: all trials of a study, as CSV and for the eye."""
+"""Tables: all trials of a study, for programs and for the eye."""
 
 from __future__ import annotations
 
-import csv
-import io
+from datetime import UTC, datetime
 from typing import Any
 
 from botorch_ext.aligned import aligned, free_names
 from botorch_ext.page.overview import Overview, TrialStory
 from botorch_ext.page.parameters import Column, Columns
-from botorch_ext.page.words import iso, moment, number, printable
-from botorch_ext.studies.sheets import harmless
+from botorch_ext.page.words import moment, number, printable
+from botorch_ext.studies.written_tables import WrittenTable
 
 
-def as_csv(overview: Overview) -> str:
-    """All trials as comma-separated values with a row of names, and units in brackets.
+def as_table(overview: Overview) -> WrittenTable:
+    """All trials with all digits, under names with units in brackets.
 
     Times are UTC, values those of the user; ``first_value`` is what was told before a value was
     corrected; columns that begin with ``info_`` are what was known when a trial was asked, its mean
     in the sign of the values.
 
-    Text that begins as a formula does has an apostrophe before it, as OWASP recommends, and
-    characters that cannot be printed are escaped.
+    Characters that cannot be printed are escaped.
     """
     scalars, (columns, objective) = (
         list(map(overview.scalars, overview.stories)),
@@ -34,17 +32,14 @@ def as_csv(overview: Overview) -> str:
     own += [f"info_{key}" for key in extra]
     first, state, *last = free_names(own, [each.name for each in known_columns])
     names = [first, state, *heads, *last]
-    buffer = io.StringIO()
-    # Quoted, a text is one cell whatever separates cells where it is read.
-    writer = csv.writer(buffer, quoting=csv.QUOTE_NONNUMERIC)
-    writer.writerow(map(_harmless, names))
+    rows = []
     for story, known in zip(overview.stories, scalars, strict=True):
         first = story.first_value if story.corrections else None
         corrected = story.corrections[-1].at if story.corrections else None
-        times = [iso(at) for at in (story.asked_at, story.ended_at, corrected)]
+        times = [_time(at) for at in (story.asked_at, story.ended_at, corrected)]
         cells = [*_cells(story, columns), *times[:2], first, times[2]]
-        writer.writerow([_harmless(cell) for cell in (*cells, *(known.get(key) for key in extra))])
-    return buffer.getvalue()
+        rows.append([_shown(cell) for cell in (*cells, *map(known.get, extra))])
+    return WrittenTable([*map(printable, names)], rows)
 
 
 def as_text(overview: Overview) -> str:
@@ -80,6 +75,11 @@ def _value(column: Column, number: float) -> Any:
     return int(number) if column.has_name and column.whole and number.is_integer() else number
 
 
-def _harmless(cell: Any) -> Any:
-    """A cell that no spreadsheet computes and no terminal obeys; numbers stay numbers."""
-    return harmless(printable(cell)) if isinstance(cell, str) else cell
+def _time(at: float | None) -> datetime | None:
+    """A time in seconds since 1970."""
+    return None if at is None else datetime.fromtimestamp(at, UTC)
+
+
+def _shown(cell: Any) -> Any:
+    """A cell that no terminal obeys; numbers stay numbers."""
+    return printable(cell) if isinstance(cell, str) else cell

@@ -18,14 +18,6 @@ def moment(at: float | None) -> str:
     return "" if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}"
 
 
-def iso(at: float | None) -> str:
-    """A time in seconds since 1970, as ISO 8601 has it."""
-    if at is None:
-        return ""
-    text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
-
-
 def duration(seconds: float) -> str:
     """A length of time in its largest sensible unit."""
     seconds = max(seconds, 0.0)

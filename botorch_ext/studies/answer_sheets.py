@@ -17,8 +17,9 @@ from botorch_ext.strategies import Attached, Corrected, Strategy, Told, Trial
 from botorch_ext.studies.cell_values import decimal_of, last_place, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.result_tables import values_of
-from botorch_ext.studies.sheets import Row, Sheet, written
+from botorch_ext.studies.sheets import Row, Sheet
 from botorch_ext.studies.trial_frames import settings_of
+from botorch_ext.studies.written_tables import WrittenTable
 
 if TYPE_CHECKING:
     from botorch_ext.studies.study import Study
@@ -47,17 +48,16 @@ class Answers:
     known: list[int]
 
 
-def answer_sheet(study: Study, trials: Sequence[Trial], decimal_comma: bool = False) -> str:
-    """Trials as a CSV sheet to fill in: their ids, their parameters and contexts by name with
+def answer_sheet(study: Study, trials: Sequence[Trial]) -> WrittenTable:
+    """Trials as a sheet to fill in: their ids, their parameters and contexts by name with
     units, and an empty column for the results.
 
     Args:
         study: The study of the trials.
         trials: The trials to evaluate.
-        decimal_comma: Whether numbers have decimal commas, with semicolons between the cells.
 
     Returns:
-        The text of the sheet.
+        The sheet, to write as CSV or as a workbook.
     """
     heads, strategy = study.heads, study.strategy
     rows = []
@@ -66,7 +66,7 @@ def answer_sheet(study: Study, trials: Sequence[Trial], decimal_comma: bool = Fa
         cells = [known.get(name) for name in (*heads.params, *heads.contexts)]
         rows.append([trial.id, *cells, None])
     names = [TRIAL, *heads.params, *heads.contexts, heads.objective]
-    return written([heads.head(name) for name in names], rows, decimal_comma)
+    return WrittenTable([heads.head(name) for name in names], rows)
 
 
 def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
