@@ -209,3 +209,43 @@ def test_long_names_and_choices_with_many_digits_are_written_whole(tmp_path):
         [trial.params for trial in study.strategy.history.trials] for study in (first, second)
     ]
     assert points[0] == points[1] and {smiles, "none"} == {point["ligand"] for point in points[0]}
+
+
+@settings(AS_DRAWN, max_examples=8)
+@given(space=spaces(PRINTED), numbers=st.lists(values(), min_size=3, max_size=3))
+def test_a_workbook_is_asked_filled_in_and_told(space, numbers):
+    with TemporaryDirectory() as folder:
+        place, path = f"{folder}/lab.db", f"{folder}/to_do.XLSX"
+        study = bx.Study(place, RandomSearch(space, seed=1), objective="result", unit="%")
+        assert main(["ask", place, "-n", "3", "--csv", path]) == 0
+        book = openpyxl.load_workbook(path)
+        head, *rows = book.active.iter_rows()
+        assert len(book.sheetnames) == 1 and head[0].value == "trial" and len(rows) == 3
+        for row, trial, result in zip(rows, study.strategy.history.trials, numbers, strict=True):
+            cells = [cell.value for cell in row]
+            assert cells == [trial.id, *map(in_16_digits, trial.params.values()), None]
+            row[-1].value = result
+        book.save(path)
+        assert main(["tell", place, path]) == 0
+        assert study.strategy.history.values == dict(enumerate(map(in_16_digits, numbers)))
+
+
+def test_all_trials_in_a_workbook(tmp_path):
+    place, path = f"{tmp_path}/lab.db", f"{tmp_path}/all.xlsx"
+    space = bx.Space({"=day": bx.Choice(["1", "=1+1"]), "x": bx.Real(0, 1)})
+    study = bx.Study(place, RandomSearch(space, seed=1), objective="result")
+    study.tell(study.ask(), 0.25)
+    study.attach({"=day": "=1+1", "x": 0.5}, 7.0)
+    assert main(["trials", place, "-o", path]) == 0
+    sheet = openpyxl.load_workbook(path).active
+    heads = [cell.value for cell in sheet[1]]
+    rows = [dict(zip(heads, row, strict=True)) for row in sheet.iter_rows(min_row=2)]
+    assert heads[:5] == ["trial", "state", "=day", "x", "result"]
+    assert [row["result"].value for row in rows] == [0.25, 7.0]
+    assert [cell.data_type for cell in (sheet["C1"], rows[1]["=day"])] == ["s", "s"]
+    assert sheet["C1"].quotePrefix and rows[1]["=day"].quotePrefix and not sheet["D1"].quotePrefix
+    assert rows[0]["ended_at"].is_date and rows[0]["asked_at"].value <= rows[0]["ended_at"].value
+    assert rows[1]["asked_at"].value is None
+    other = bx.Study(f"{tmp_path}/other.db", RandomSearch(space, seed=2), objective="result")
+    assert main(["attach", f"{tmp_path}/other.db", path]) == 0
+    assert other.strategy.history.values == {0: 0.25, 1: 7.0}
