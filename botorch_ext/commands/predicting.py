@@ -56,8 +56,10 @@ def recommended(given: argparse.Namespace) -> str:
     numbers = found.prediction.readable.items()
     lines += [f"{objective}, predicted {name}: {number(each)}" for name, (each,) in numbers]
     lines.append(f"was evaluated: {'yes' if found.is_evaluated else 'no'}")
-    lines.append(f"as good as every evaluated point with probability: {number(found.probability)}")
-    shortfall = number(found.shortfall)
+    lines.append(
+        f"as good as every evaluated point with probability: {_in_three(found.probability)}"
+    )
+    shortfall = _in_three(found.shortfall)
     lines.append(f"{objective}, expected shortfall from the best evaluated point: {shortfall}")
     return "".join(f"{line}\n" for line in lines)
 
@@ -69,12 +71,17 @@ def stop(given: argparse.Namespace) -> str:
     found = study.expected_gain(given.number, context=context_of(given, study))
     objective, batch = study.heads.head(study.objective), counted(given.number, "trial")
     lines = [
-        f"{objective}, expected gain of the next {batch}: {number(found.gain)}",
-        f"{objective}, standard deviation of the noise: {number(found.noise_std)}",
-        f"a better point than all so far with probability: {number(found.probability)}",
+        f"{objective}, expected gain of the next {batch}: {_in_three(found.gain)}",
+        f"{objective}, standard deviation of the noise: {_in_three(found.noise_std)}",
+        f"a better point than all so far with probability: {_in_three(found.probability)}",
         "If the gain is much less than the noise, one more measurement cannot show it.",
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _in_three(value: float) -> str:
+    """A number of the model, whose error is larger than its fourth digit."""
+    return number(float(f"{value:.3g}"))
 
 
 def _looked_at(given: argparse.Namespace) -> Study:

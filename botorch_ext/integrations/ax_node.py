@@ -206,7 +206,7 @@ class StrategyNode(ExternalGenerationNode):
         if self._hosted is None or self._space is None or made_for != self._made_for:
             space = AxSpace(experiment.search_space, self._contexts)
             domain = None if space.contexts is None else space.contexts.without_names()
-            strategy = self._recipe.make(space.chosen, domain)
+            strategy = self._recipe.make(space.chosen, domain, objective.minimize)
             of = sorted([name, weight] for name, weight in objective.weights.items())
             self._hosted = HostedStrategy(strategy, space.chosen, objective.minimize, of)
             self._space, self._made_for = space, made_for

@@ -84,7 +84,7 @@ class FollowedStudy:
         # have other meanings.
         self._digest = digest_of(self.space.parameters)
         minimize = study.directions[0] == StudyDirection.MINIMIZE
-        self._strategy = recipe.make(self.space)
+        self._strategy = recipe.make(self.space, minimize=minimize)
         self.hosted = HostedStrategy(self._strategy, self.space, minimize)
         self._ended: dict[int, _Seen] = {}  # trials that will not change any more
         self._taken: set[_Point] = set()

@@ -58,9 +58,7 @@ class Recipe:
     Args:
         algorithm: The name of an algorithm in `botorch_ext.algorithms`, or a function of a domain
             and arguments.
-        arguments: The arguments except the domain; arguments with a default may be missing. Values
-            such as ``minimum`` refer to the maximised function, which is the negative objective if
-            a study minimises.
+        arguments: The arguments except the domain; arguments with a default may be missing.
         who: The name of the object that uses the recipe, for messages.
         num_points: The number of points of the space among which the method chooses; None searches
             the space itself.
@@ -116,7 +114,10 @@ class Recipe:
         return named or self.arguments.get("context_domain") is not None
 
     def make(
-        self, space: Space, context_domain: Domain | int | ContextSpace | None = None
+        self,
+        space: Space,
+        context_domain: Domain | int | ContextSpace | None = None,
+        minimize: bool = False,
     ) -> Strategy:
         """Make the strategy for a space.
 
@@ -126,6 +127,7 @@ class Recipe:
                 are few, or of ``num_points`` points.
             context_domain: The contexts, as every algorithm takes them; None if there are none. The
                 arguments of the recipe have precedence.
+            minimize: Whether the host minimises, which the algorithm is told if it takes that.
 
         Returns:
             The strategy, without events.
@@ -135,7 +137,10 @@ class Recipe:
             ValueError: If an argument does not fit the space.
         """
         is_given = context_domain is None or self.arguments.get("context_domain") is not None
-        more = {} if is_given else {"context_domain": context_domain}
+        more: dict[str, Any] = {} if is_given else {"context_domain": context_domain}
+        takes_sign = "minimize" in inspect.signature(self._function()).parameters
+        if minimize and takes_sign and self.arguments.get("minimize") is None:
+            more["minimize"] = True
         try:
             strategy = self._made(space, more)
         except ValueError as error:
@@ -176,7 +181,7 @@ class Recipe:
         return FiniteSet(box.sample(num_points, seed=self.arguments.get("seed", 0)).unique(dim=0))
 
     def _called(self, domain: Domain, more: dict[str, Any] | None = None) -> Strategy:
-        strategy = self._function()(domain, **self.arguments, **(more or {}))
+        strategy = self._function()(domain, **self.arguments | (more or {}))
         if not isinstance(strategy, Strategy):
             raise ValueError(f"algorithm must make a Strategy, got {strategy!r}")
         return strategy

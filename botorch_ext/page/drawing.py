@@ -151,6 +151,8 @@ def scale_axis(ax: Axes, which: Literal["x", "y"], column: Column, least: float 
 
 def legend_above(ax: Axes) -> None:
     """Draws the legend above the axes, where it hides no marks."""
+    from matplotlib.lines import Line2D
+
     if (inside := ax.get_legend()) is not None:
         inside.remove()
     figure = ax.get_figure(root=True)
@@ -158,7 +160,9 @@ def legend_above(ax: Axes) -> None:
         shown = figure.legend(*ax.get_legend_handles_labels(), ncols=4, **_LEGEND)
         for handle in shown.legend_handles:
             if handle is not None:
-                handle.set(alpha=1.0, rasterized=False)
+                handle.set_rasterized(False)
+            if isinstance(handle, Line2D):  # marks that are many are pale, and bars are told by it
+                handle.set_alpha(1.0)
 
 
 def marks(

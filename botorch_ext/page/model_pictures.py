@@ -95,7 +95,7 @@ def _contours(
         "best. Small dots are all measurements, wherever their other parameters are."
     )
     if box.constraints is not None:
-        words += " Where it is empty, constraints exclude the point."
+        words += " Where it is empty, a constraint excludes the point."
 
     def draw(ax: Axes) -> None:
         plot_contours(study, dims, ax, slice_at=found.x, context=found.context)

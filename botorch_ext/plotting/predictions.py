@@ -217,8 +217,10 @@ def _through(
 
 
 def _observations(strategy: Strategy, context: ContextLike | None) -> tuple[Tensor, Tensor]:
-    """The observations in the context, ``n x d`` and ``n``."""
+    """The observations of the domain in the context, ``n x d`` and ``n``."""
     X, Y = strategy.evaluated()
+    inside = strategy._are_inside(len(X))
+    X, Y = X[inside], Y[inside]
     dim, space = strategy.domain.dim, strategy.context_space
     if space is not None and context is not None:
         here = (X[:, dim:] == space.checked(context, X, X.shape[1] - dim)).all(dim=-1)

@@ -396,7 +396,7 @@ class History:
                 how = "attached" if self.is_attached(event.id) else "already told"
                 state = f"{how} ({self.sign * self.values[event.id]}); correct changes a value"
             elif event.id in self.abandoned:
-                state = "abandoned"
+                state = "abandoned; attach adds its result" if corrects else "abandoned"
             kind = "trials that have a value" if corrects else "pending trials"
             raise UnknownTrialError(f"id must be one of the {kind}, got {event.id}: {state}")
 

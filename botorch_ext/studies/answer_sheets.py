@@ -16,17 +16,13 @@ from botorch_ext.parameters import Choice, Parameter
 from botorch_ext.strategies import Attached, Corrected, Strategy, Told, Trial
 from botorch_ext.studies.cell_values import decimal_of, last_place, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
-from botorch_ext.studies.result_tables import values_of
+from botorch_ext.studies.result_tables import FAILED, values_of
 from botorch_ext.studies.sheets import Row, Sheet
 from botorch_ext.studies.trial_frames import settings_of
 from botorch_ext.studies.written_tables import WrittenTable
 
 if TYPE_CHECKING:
     from botorch_ext.studies.study import Study
-
-
-#: What a cell of results says of an evaluation that failed.
-FAILED = "failed"
 
 
 @dataclass(frozen=True)
@@ -165,9 +161,7 @@ def _value(
 ) -> float | str | None:
     """The value that is filled in for a trial, or `FAILED`. The parameters must be those that were
     asked."""
-    is_failed = row.cells[places[heads.objective]].casefold() == FAILED
-    numbers = {name: place for name, place in places.items() if name != heads.objective}
-    given, wrong = values_of(row.cells, numbers if is_failed else places, heads, decimal)
+    given, wrong = values_of(row.cells, places, heads, decimal)
     asked = settings_of(trial, strategy)
     others = [
         f"{name} is {'empty' if given[name] is None else given[name]}, asked was {asked.get(name)}"
@@ -187,12 +181,12 @@ def _value(
             "this, abandon the trial and attach the row without its id; otherwise this is the "
             "sheet of another study"
         )
+    if heads.objective not in given:
+        wrong.append(f"write {FAILED} if the experiment failed, nothing if it has no result yet")
     if wrong:
         raise ValueError("; ".join(wrong))
-    if is_failed:
-        return FAILED
     value = given[heads.objective]
-    return None if value is None else amount(value, heads.objective, "finite")
+    return value if value in (None, FAILED) else amount(value, heads.objective, "finite")
 
 
 @dataclass(frozen=True)

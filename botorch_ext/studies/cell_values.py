@@ -9,7 +9,7 @@ from typing import Any
 from botorch_ext.checks import short
 from botorch_ext.exceptions import TableError
 from botorch_ext.parameters import Choice, Parameter
-from botorch_ext.studies.sheets import Sheet, harmless
+from botorch_ext.studies.sheets import NumberCell, Sheet, harmless
 
 _NUMBER = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
 # The sign in such a number separates thousands or decimals.
@@ -18,7 +18,7 @@ _SIGNS = {".": "point", ",": "comma"}
 
 
 def decimal_of(sheet: Sheet, places: Mapping[str, int], parameters: Mapping[str, Parameter]) -> str:
-    """The decimal sign of the numbers of a sheet, which is one for the whole sheet.
+    """The decimal sign of the numbers of a sheet that are texts, which is one for the whole sheet.
 
     Where commas separate cells, it is a point. Elsewhere it is a comma if a number has one.
 
@@ -41,7 +41,8 @@ def decimal_of(sheet: Sheet, places: Mapping[str, int], parameters: Mapping[str,
         (row.number, head, row.cells[place])
         for row in sheet.rows
         for head, place in numeric.items()
-        if _NUMBER.fullmatch(_plain_sign(row.cells[place]))
+        if not isinstance(row.cells[place], NumberCell)
+        and _NUMBER.fullmatch(_plain_sign(row.cells[place]))
     ]
     if sheet.separator != "," and any("," in text for *_, text in numbers):
         return ","
@@ -63,14 +64,16 @@ def number(text: str, decimal: str | None = None) -> float:
     """The number of a text.
 
     Args:
-        text: The text.
-        decimal: The decimal sign. None: either of point and comma.
+        text: The text, or a `NumberCell`.
+        decimal: The decimal sign of a text. None: either of point and comma.
 
     Raises:
         ValueError: The text is no number, has another decimal sign, or, where either sign may be
             there, is one such as ``1,234``. The message continues a sentence that begins with the
             name of the column.
     """
+    if isinstance(text, NumberCell):
+        return float(text)
     plain = _plain_sign(text)
     if not _NUMBER.fullmatch(plain):
         raise ValueError(f"must be a number, got {short(text)}")
@@ -83,7 +86,7 @@ def number(text: str, decimal: str | None = None) -> float:
     elif (other := "," if decimal == "." else ".") in plain:
         raise ValueError(
             f"must have a decimal {_SIGNS[decimal]} as the whole sheet has, got {text}: write all "
-            f"numbers alike. If they have a decimal {_SIGNS[other]}, save the sheet with "
+            f"texts alike. If they have a decimal {_SIGNS[other]} in a CSV file, save it with "
             "semicolons between the cells"
         )
     return float(plain.replace(",", "."))

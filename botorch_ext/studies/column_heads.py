@@ -132,7 +132,10 @@ class ColumnHeads:
         lost = [name for name in wanted if name not in places]
         misspelt = {text: did_you_mean(name_and_unit(text)[0], lost) for text in unknown}
         wrong += [f"column {text!r} is unknown{hint}" for text, hint in misspelt.items() if hint]
-        wrong += [f"column {self.head(name)} is missing" for name in needed if name not in places]
+        missing = [name for name in needed if name not in places]
+        wrong += [f"column {self.head(name)} is missing" for name in missing]
+        if missing and (others := [text for text in unknown if not misspelt[text]]):
+            wrong.append(f"is one of these meant: {', '.join(map(repr, others))}?")
         if wrong:
             raise TableError(origin.message(named(wrong)))
         if unknown:

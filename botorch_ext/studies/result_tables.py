@@ -27,6 +27,9 @@ from botorch_ext.studies.sheets import IN_MEMORY, Origin, Sheet
 # What messages call the point of a row.
 ROW = "the row"
 
+#: What a cell of results says of an evaluation that failed.
+FAILED = "failed"
+
 
 @dataclass(frozen=True)
 class Result:
@@ -64,7 +67,7 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
     """The results of a sheet, a data frame, or a list of dicts.
 
     A row with an id and without a value is left out: in a table of all trials of a study it is a
-    trial that was not told. Empty rows are left out too.
+    trial that was not told. So are failed experiments, and empty rows.
 
     Raises:
         TableError: The table is something else, columns are missing or misspelt, a text of a sheet
@@ -77,7 +80,7 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
     results, wrong, left_out = [], [], []
     for where, known, failed in rows:
         value = known.get(heads.objective)
-        if value is None and known.get(TRIAL) is not None and not failed:
+        if value == FAILED or (value is None and known.get(TRIAL) is not None and not failed):
             left_out.append(where)
             continue
         mistakes = failed or _empty(known, [*heads.needed, heads.objective])
@@ -94,7 +97,7 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
     if wrong:
         raise TableError(origin.message_of_rows(named(wrong)))
     if left_out:
-        message = f"trials without {heads.objective} are left out: {named(left_out)}"
+        message = f"rows without {heads.objective} are left out: {named(left_out)}"
         warnings.warn(
             origin.message_of_rows(message), TableWarning, stacklevel=level_of_the_caller()
         )
@@ -168,8 +171,8 @@ def values_of(
     """The values of a row of texts, and what is wrong with them.
 
     Returns:
-        From the names of columns to values, None for an empty cell; ids stay texts. And a sentence
-        for each text that is no value.
+        From the names of columns to values, None for an empty cell; ids and `FAILED` stay texts.
+        And a sentence for each text that is no value.
     """
     known: dict[str, Any] = {}
     wrong = []
@@ -177,7 +180,10 @@ def values_of(
         text = cells[place]
         try:
             parameter = heads.parameters.get(name)
-            value = text if name == TRIAL or not text else value_of(text, parameter, decimal)
+            if is_failed := name == heads.objective and text.casefold() == FAILED:
+                text = FAILED
+            is_text = is_failed or name == TRIAL or not text
+            value = text if is_text else value_of(text, parameter, decimal)
             known[name] = None if value == "" else value
         except ValueError as error:
             wrong.append(f"{name} {error}")

@@ -17,6 +17,7 @@ from botorch_ext.exceptions import TableError
 _SEPARATORS = (";", "\t", ",")
 # Excel names the separator in a line above the table, which it does not count as a row.
 _TITLE = re.compile(r"\s*sep=([^\"\r\n])[ \t]*(?:\r\n|\r|\n|$)", re.IGNORECASE)
+_UNIT = re.compile(r"\[.*\]")
 # The signs that begin a formula in a spreadsheet, also as full-width characters.
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _SPECIAL = re.compile(r'[;,\t\r\n"]')
@@ -47,13 +48,17 @@ class Origin:
 IN_MEMORY = Origin()
 
 
+class NumberCell(str):
+    """The text of a cell that is a number in a workbook, with a decimal point."""
+
+
 @dataclass(frozen=True)
 class Row:
     """A row of a sheet.
 
     Args:
         number: Its number as spreadsheets count rows: from 1 on, empty rows included.
-        cells: Its texts, one for each head.
+        cells: Its texts, one for each head; a number of a workbook is a `NumberCell`.
     """
 
     number: int
@@ -66,10 +71,12 @@ class Sheet:
 
     Args:
         name: The name of the file.
-        heads: The texts of the first row that is not empty. A head may be empty.
+        heads: The texts of the first row that is not empty, with units from the row below if all
+            of its cells are in brackets. A head may be empty.
         rows: The rows below that are not empty.
         separator: The sign between cells; empty for a workbook.
-        decimal: The decimal sign of its numbers, ``"."`` or ``","``. None: found from its cells.
+        decimal: The decimal sign of numbers that are texts, ``"."`` or ``","``. None: found from
+            its cells.
     """
 
     name: str
@@ -114,20 +121,28 @@ class Sheet:
             records, separator = _workbook(content, name), ""
         else:
             records, separator = _records(_decoded(content, name), name, separator)
-        stripped = [[cell.strip() for cell in cells] for cells in records]
+        stripped = [list(map(_stripped, cells)) for cells in records]
         rows = [Row(i, cells) for i, cells in enumerate(stripped, start=1) if any(cells)]
         if not rows:
             raise TableError(f"{name} is empty: its first row must have the names of the columns")
-        width = _width(rows[0].cells)
-        for row in rows[1:]:
+        heading, *rows = rows
+        width = _width(heading.cells)
+        for row in rows:
             if _width(row.cells) > width:
                 hint = ": is there a decimal comma?" if separator == "," else ""
                 raise TableError(
                     f"{name}: row {row.number} has {_width(row.cells)} cells, and the heading "
-                    f"{width}{hint}"
+                    f"{width}{hint}; the first row must name all columns, with their units as in "
+                    "'time [s]', so delete the lines above the names"
                 )
             row.cells[:] = [*row.cells, *[""] * width][:width]
-        return cls(name, rows[0].cells[:width], rows[1:], separator, decimal)
+        heads = heading.cells[:width]
+        if rows and all(_UNIT.fullmatch(cell) for cell in rows[0].cells if cell):
+            heads = [
+                f"{head} {unit}".strip() for head, unit in zip(heads, rows[0].cells, strict=True)
+            ]
+            rows = rows[1:]
+        return cls(name, heads, rows, separator, decimal)
 
     @property
     def origin(self) -> Origin:
@@ -173,8 +188,12 @@ def _as_text(text: str) -> str:
     return '"{}"'.format(text.replace('"', '""')) if _SPECIAL.search(text) else text
 
 
+def _stripped(cell: str) -> str:
+    return cell if isinstance(cell, NumberCell) else cell.strip()
+
+
 def _workbook(content: bytes, name: str) -> list[list[str]]:
-    """The rows of the first sheet of a workbook."""
+    """The rows of the first sheet of a workbook. Its numbers are `NumberCell`."""
     try:
         import openpyxl  # noqa: F401 - pandas reads workbooks by it
         import pandas as pd
@@ -184,14 +203,17 @@ def _workbook(content: bytes, name: str) -> list[list[str]]:
         ) from error
     try:
         frame = pd.read_excel(
-            io.BytesIO(content), header=None, dtype=str, na_filter=False, engine="openpyxl"
+            io.BytesIO(content), header=None, dtype=object, na_filter=False, engine="openpyxl"
         )
     except (KeyError, ValueError, zipfile.BadZipFile) as error:
         raise TableError(
             f"{name} is a workbook or an archive that cannot be read: save the sheet as CSV or "
             "as .xlsx"
         ) from error
-    return frame.to_numpy().tolist()
+    return [
+        [NumberCell(cell) if type(cell) in (int, float) else str(cell) for cell in row]
+        for row in frame.to_numpy().tolist()
+    ]
 
 
 def _decoded(content: bytes, name: str) -> str:

@@ -56,7 +56,7 @@ class Memory:
 
     def resume(self) -> None:
         domain = 1 if self.recipe.name == "cgp_ucb" else None
-        made = self.recipe.make(self.space, context_domain=domain)
+        made = self.recipe.make(self.space, domain, self.minimizes)
         self.hosted = HostedStrategy(made, self.space, self.minimizes)
 
     def ask(self) -> Values | None:
@@ -153,8 +153,8 @@ class Machine:
     def __init__(self, host: Any, recipe: Recipe, space: bx.Space = SPACE) -> None:
         self.host, self.space = host, space
         self.contexts = getattr(host, "contexts", None)
-        self.hand = recipe.make(space, context_domain=None if self.contexts is None else 1)
-        self.hand.set_minimize(host.minimizes)
+        domain = None if self.contexts is None else 1
+        self.hand = recipe.make(space, domain, host.minimizes)
         self.values: dict[int, Values] = {}  # of each trial, by its key
         self.states: dict[int, str] = {}
         self.ids: dict[int, int] = {}  # of the trial of the bare strategy that a key stands for

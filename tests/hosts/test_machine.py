@@ -11,11 +11,8 @@ from tests.hosts.methods import recipe
 
 pytestmark = quietly
 
-#: Methods with arguments in the sign of the values, which must be told that they minimise.
-OF_COSTS = {
-    "gp_ucb_sdf": {"minimize": True, "minimum": 5.0},
-    "regret_balancing": {"minimize": True},
-}
+#: Arguments of methods in the sign of the costs.
+OF_COSTS = {"gp_ucb_sdf": {"minimum": 5.0}}
 #: One of each action, in an order in which each can happen.
 SCRIPT = [("ask", 0), ("ask", 0), ("ask", 0), ("tell", 1), ("attach", 1), ("ask", 0)]
 SCRIPT += [("correct", 0), ("fail", 0), ("resume", 0), ("ask", 0), ("give up", 0), ("tell", 0)]

