@@ -10,91 +10,108 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from botorch_ext.checks import did_you_mean
-from botorch_ext.exceptions import StudyError, TableError
-from botorch_ext.page.words import counted
-from botorch_ext.studies.cell_values import decimal_of, last_place, number
-from botorch_ext.studies.column_heads import TRIAL, is_written, name_and_unit
+from botorch_ext.commands.result_columns import ResultColumns, result_columns
+from botorch_ext.exceptions import StudyError
+from botorch_ext.page.words import counted, printable
+from botorch_ext.studies.cell_values import last_place, number
 from botorch_ext.studies.sheets import Sheet
 
 # Numbers above 0 whose ends are this far apart are proposed on a logarithmic scale.
 _WIDE = 100.0
+# A range has this many steps at least.
+_FEWEST_STEPS = 10
 # Numbers with more digits after the point are proposed without steps.
 _MOST_DIGITS = 6
+# So many different whole numbers without a unit count something.
+_LEAST_COUNTS = 5
+# A real whose ends are larger is written with a point.
+_LARGEST_WHOLE = 1e15
+_ADVICE = """\
+Ranges and choices are those of the results. Check them before you begin the study:
+low and high are the smallest and largest value that is ever asked: widen them.
+digits = 1 asks one decimal place; step = 0.5 in its place asks halves.
+type = "integer", without digits and step, asks whole numbers; "real" asks others.
+values may have more choices than those of the results.
+"""
 
 
 def propose(given: argparse.Namespace) -> str:
     """Writes the file of a space whose parameters have the values of earlier results. The last
-    column has the results unless an objective is named. No study is begun: the file is to be
-    checked before."""
+    column of numbers has the results unless an objective is named. No study is begun: the file is
+    to be checked before."""
     if Path(given.place).exists():
         raise StudyError(f"{given.place} is there already: a new study needs a file of its own")
-    sheet = Sheet.read(given.from_results)
-    parameters, objective, unit = _columns(sheet, given.objective)
-    text = f"# Proposed from {given.from_results}: check the ranges, and widen them where needed.\n"
-    for name, entries in parameters.items():
+    if Path(given.space).exists():
+        raise StudyError(
+            f"{given.space} is there already, and --from would replace it: name another file, or "
+            "leave out --from to begin the study with this one"
+        )
+    found = result_columns(Sheet.read(given.from_results), given.objective)
+    notes = _notes(found)
+    text = "".join(
+        f"# {printable(line)}\n"
+        for line in (f"Proposed from {given.from_results}.", *_ADVICE.splitlines(), *notes)
+    )
+    for column in found.parameters:
+        texts = [text for _, text in column.cells(found.rows)]
+        entries = _entries(texts, found.decimal, column.unit)
+        # Choices have no unit: what looks like one belongs to the name.
+        name = column.head if entries["type"] == "choice" else column.name
         lines = "".join(f"{key} = {_as_toml(value)}\n" for key, value in entries.items())
         text += f"\n[parameters.{_as_toml(name)}]\n{lines}"
     with Path(given.space).open("x", encoding="utf-8", newline="") as file:
         file.write(text)
-    command = ["new", given.place, given.space, "--objective", objective]
-    command += ["--unit", unit] if unit else []
+    objective = found.objective
+    how = "" if given.objective else ", the last column of numbers; --objective names another one"
+    said = [
+        f"wrote {given.space} with {counted(len(found.parameters), 'parameter')}",
+        f"result: {objective.name}{how}",
+        *notes,
+        "Check the file, and begin the study:",
+    ]
+    command = ["new", given.place, given.space, "--objective", objective.name]
+    command += ["--unit", objective.unit] if objective.unit else []
     command += ["--minimize"] if given.minimize else []
-    return (
-        f"wrote {given.space} with {counted(len(parameters), 'parameter')}. Check it, and begin "
-        f"the study:\nbotorch-ext {shlex.join(command)}\n"
-    )
+    lines = "".join(f"{printable(line)}\n" for line in said)
+    return f"{lines}botorch-ext {shlex.join(command)}\n"
 
 
-def _columns(
-    sheet: Sheet, objective: str | None
-) -> tuple[dict[str, dict[str, Any]], str, str | None]:
-    """The entries of each parameter, the name of the objective, and its unit."""
-    places = {
-        head: place
-        for place, head in enumerate(sheet.heads)
-        if head and head.casefold() != TRIAL and not is_written(head)
-    }
-    names = {head: name_and_unit(head) for head in places}
-    wanted = [*names.values()][-1][0] if objective is None and names else objective
-    found = [head for head, (name, _) in names.items() if wanted in (name, head)]
-    if len(found) != 1:
-        hint = did_you_mean(wanted, [name for name, _ in names.values()]) if wanted else ""
-        raise TableError(
-            sheet.origin.message(f"one column must be the objective, got {wanted!r}{hint}")
-        )
-    decimal = decimal_of(sheet, places, {})
-    parameters = {}
-    for head, place in places.items():
-        name, unit = names[head]
-        texts = [row.cells[place] for row in sheet.rows if row.cells[place]]
-        if head in found or not texts:
-            continue
-        if name in parameters:
-            raise TableError(sheet.origin.message(f"column {name} is there twice"))
-        parameters[name] = _entries(texts, decimal) | ({"unit": unit} if unit else {})
-    if not parameters:
-        raise TableError(sheet.origin.message("there is no column of a parameter with values"))
-    name, unit = names[found[0]]
-    return parameters, name, unit
+def _notes(found: ResultColumns) -> list[str]:
+    """What of a table is not used."""
+    columns = ", ".join(f"{name} ({what})" for name, what in found.left_out.items())
+    rows = ", ".join(map(str, found.without_result))
+    return [
+        *([f"left out: {columns}"] if columns else []),
+        *([f"rows without a result: {rows}"] if rows else []),
+    ]
 
 
-def _entries(texts: Sequence[str], decimal: str) -> dict[str, Any]:
-    """The entries of a parameter that has some values."""
+def _entries(texts: Sequence[str], decimal: str, unit: str | None) -> dict[str, Any]:
+    """The entries of a parameter that has some values, which it contains."""
     try:
         values = [number(text, decimal) for text in texts]
     except ValueError:
         return {"type": "choice", "values": list(dict.fromkeys(texts))}
     low, high = min(values), max(values)
-    is_wide = 0 < low and high / low >= _WIDE
-    digits = max(-round(math.log10(last_place(text))) for text in texts)
-    if all(value.is_integer() for value in values) and digits <= 0:
-        found = {"type": "integer", "low": int(low), "high": int(high)}
-    else:
-        found = {"type": "real", "low": low, "high": high}
-        if not is_wide and 0 <= digits <= _MOST_DIGITS:
+    digits = max(0, *(-round(math.log10(last_place(text))) for text in texts))
+    is_counted = low == high or (not unit and len(set(values)) >= _LEAST_COUNTS)
+    is_whole = is_counted and digits == 0 and all(value.is_integer() for value in values)
+    found = {"type": "integer" if is_whole else "real", "low": _plain(low), "high": _plain(high)}
+    if 0 < low and high / low >= _WIDE:
+        found["log"] = True
+    elif not is_whole:
+        if low < high:
+            digits = max(
+                digits, math.ceil(round(math.log10(_FEWEST_STEPS) - math.log10(high - low), 9))
+            )
+        if digits <= _MOST_DIGITS:
             found["digits"] = digits
-    return found | ({"log": True} if is_wide else {})
+    return found | ({"unit": unit} if unit else {})
+
+
+def _plain(value: float) -> float | int:
+    """A number, without a point where it is whole."""
+    return int(value) if value.is_integer() and abs(value) < _LARGEST_WHOLE else value
 
 
 def _as_toml(value: Any) -> str:

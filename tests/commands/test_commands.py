@@ -146,42 +146,6 @@ def test_spaces_that_are_none(folder, capsys, mistake):
     assert not (folder / "lab.db").exists()
 
 
-def test_a_space_is_proposed_from_earlier_results(folder, capsys):
-    old = (
-        "trial,reaction time [h],catalyst [mol/l],equivalents,solvent,fixed,empty,asked_at,"
-        "yield [%]\n"
-        "0,1.5,0.0001,2,dmso,3,,2026,7\n1,12.25,0.05,5,water,3,,2026,9.5\n2,3,0.1,1,dmso,3,,2026,8\n"
-    )
-    (folder / "old.csv").write_text(old, encoding="utf-8")
-    said = shown(capsys, "new", "lab.db", "space.toml", "--from", "old.csv")
-    assert said.startswith("wrote space.toml with 5 parameters.")
-    assert not (folder / "lab.db").exists()
-    begin = shlex.split(said.splitlines()[1])
-    assert begin[1:] == ["new", "lab.db", "space.toml", "--objective", "yield", "--unit", "%"]
-    shown(capsys, *begin[1:])
-    assert dict(bx.Study("lab.db").strategy.domain.parameters) == {
-        "reaction time": bx.Real(1.5, 12.25, digits=2, unit="h"),
-        "catalyst": bx.Real(0.0001, 0.1, log=True, unit="mol/l"),
-        "equivalents": bx.Integer(1, 5),
-        "solvent": bx.Choice(["dmso", "water"]),
-        "fixed": bx.Integer(3, 3),
-    }
-    assert main(["attach", "lab.db", "old.csv"]) == 0
-    assert capsys.readouterr().out == "attached 3 trials: 0, 1, 2\n"
-    assert bx.Study("lab.db").strategy.history.values == {0: 7.0, 1: 9.5, 2: 8.0}
-    for arguments, message in (
-        (["lab.db", "b.toml", "--from", "old.csv"], "lab.db is there already"),
-        (["b.db", "space.toml", "--from", "old.csv"], "space.toml: File exists"),
-        (["b.db", "b.toml", "--from", "no.csv"], "no.csv: No such file"),
-        (
-            ["b.db", "b.toml", "--from", "old.csv", "--objective", "yeld"],
-            "old.csv: one column must be the objective, got 'yeld'; did you mean 'yield'?",
-        ),
-    ):
-        assert message in refused(capsys, "new", *arguments)
-    assert not (folder / "b.toml").exists()
-
-
 def test_files_that_are_there_or_not(folder, capsys):
     (folder / "space.toml").write_text(TIME, encoding="utf-8")
     assert "no.toml: No such file" in refused(capsys, "new", "lab.db", "no.toml")
