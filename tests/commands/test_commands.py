@@ -311,7 +311,7 @@ def words_and_numbers(text):
 def test_the_page_is_followed_in_an_empty_folder(folder, capsys):
     files = iter(["old.csv", "to_do.csv", "to_do.csv", "points.csv"])
     asked = None
-    walk = PAGE[PAGE.index("Describe the parameters") : PAGE.index("### More entries")]
+    walk = PAGE[PAGE.index("Begin in an empty folder") : PAGE.index("### More entries")]
     for kind, block in re.findall(r"^```(\w+)\n(.*?)^```$", walk, re.DOTALL | re.MULTILINE):
         if kind == "toml":
             (folder / "space.toml").write_text(block, encoding="utf-8")
