@@ -215,7 +215,8 @@ def test_a_retry_is_a_trial_of_its_own() -> None:
 
 
 def test_pruners_do_not_hide_trials() -> None:
-    study = study_of(pruner=optuna.pruners.HyperbandPruner(1, 9))
+    # Its brackets are drawn by the name of the study.
+    study = study_of(pruner=optuna.pruners.HyperbandPruner(1, 9), study_name="pruned")
 
     def objective(trial: Any) -> float:
         value = bowl(trial)
