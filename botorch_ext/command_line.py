@@ -121,6 +121,7 @@ def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
     new.add_argument("space", help="a TOML or JSON file that names the parameters")
     does = "propose the space from a table of results: write the file of it, and begin nothing"
     new.add_argument("--from", metavar="RESULTS", dest="from_results", help=does)
+    _add_signs(new)
     new.add_argument("--objective", help="the name of the values")
     new.add_argument("--unit", help="the unit of the values")
     new.add_argument("--minimize", action="store_true", help="small values are good")
@@ -166,9 +167,14 @@ def _add_asking_model(commands: argparse._SubParsersAction[_Parser]) -> None:
 def _add_sheet(command: argparse.ArgumentParser, called: str, does: str) -> None:
     """Adds the sheet that a command reads, and how it is written."""
     command.add_argument("sheet", metavar=called, help=does)
-    does = "the sign between its cells; found from the sheet unless given"
+    _add_signs(command)
+
+
+def _add_signs(command: argparse.ArgumentParser) -> None:
+    """Adds the options that say how a sheet is written."""
+    does = "the sign between the cells of the sheet; found from it unless given"
     command.add_argument("--separator", metavar="SIGN", help=does)
-    does = "its decimal sign, . or ,; found from the sheet unless given"
+    does = "the decimal sign of the sheet, . or ,; found from it unless given"
     command.add_argument("--decimal", choices=[".", ","], metavar="SIGN", help=does)
 
 

@@ -46,7 +46,8 @@ def propose(given: argparse.Namespace) -> str:
             f"{given.space} is there already, and --from would replace it: name another file, or "
             "leave out --from to begin the study with this one"
         )
-    found = result_columns(Sheet.read(given.from_results), given.objective)
+    sheet = Sheet.read(given.from_results, given.separator, given.decimal)
+    found = result_columns(sheet, given.objective)
     notes = _notes(found)
     text = "".join(
         f"# {printable(line)}\n"

@@ -352,6 +352,14 @@ def test_the_entries_of_the_page(folder, capsys):
     assert len(strategy.domain.parameters["solvent"].descriptors) == 3
 
 
+def test_the_help_of_a_command_ends_with_one_stop(capsys):
+    for command in ("stop", "ask"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        description = capsys.readouterr().out.split("\n\n")[1]
+        assert re.fullmatch(r"[A-Z][^.?]*[.?]", description)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_places_that_hold_no_study(path, capsys, command, tmp_path):
     assert "got no file" in refused(capsys, *command, path)

@@ -178,6 +178,13 @@ def test_columns_that_number_the_rows_by_their_names(folder, capsys, name):
     assert said[2] == f"left out: {name} (running numbers)"
 
 
+def test_signs_may_be_said(folder, capsys):
+    (folder / "old.csv").write_text("a|y\n1.234|7\n1.500|8\n", encoding="utf-8")
+    proposed(capsys, "--from", "old.csv", "--separator", "|", "--decimal", ".")
+    found = tomllib.loads((folder / "space.toml").read_text(encoding="utf-8"))["parameters"]
+    assert found == {"a": {"type": "real", "low": 1.234, "high": 1.5, "digits": 3}}
+
+
 @pytest.mark.parametrize("text", ["a,y\n1,failed\n2,\n", "y\n1\n2.5\n", "a,y\nx,u\nz,v\n"])
 def test_tables_that_have_no_results_or_no_parameters(folder, capsys, text):
     (folder / "old.csv").write_text(text, encoding="utf-8")
