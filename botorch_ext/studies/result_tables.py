@@ -94,6 +94,8 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
         results.append(_result(where, known, heads, origin, value))
     if not results:
         wrong.append("there is no trial with a value")
+    elif any(result.value is None for result in results):
+        wrong.append("delete rows of experiments that have no result yet")
     if wrong:
         raise TableError(origin.message_of_rows(named(wrong)))
     if left_out:

@@ -331,7 +331,7 @@ class Study:
             ValueError: What `Strategy.attach` raises.
 
         Warns:
-            TableWarning: Columns of the table are not used, rows with an id and without a value are
+            TableWarning: Columns of the table are not used, rows that failed or have an id alone are
                 left out, or rows lie outside the space.
         """
         if value is None:
