@@ -41,7 +41,7 @@ values = ["water", "ethanol"]
 """
 
 
-def strategy_of(path: Path) -> Strategy:
+def strategy_of(path: Path, minimize: bool = False) -> Strategy:
     """Makes the strategy that a TOML or JSON file describes.
 
     Its entries are ``parameters`` by name, each with its ``type`` (real, integer, choice or
@@ -52,6 +52,7 @@ def strategy_of(path: Path) -> Strategy:
 
     Args:
         path: The path of the file.
+        minimize: Whether small values are good, also if the file does not say so.
 
     Raises:
         OSError: The file cannot be read.
@@ -77,6 +78,8 @@ def strategy_of(path: Path) -> Strategy:
             name: _MODELS[value]() if isinstance(value, str) and value in _MODELS else value
             for name, value in found.get("arguments", {}).items()
         }
+        if minimize:
+            arguments["minimize"] = True
         return getattr(algorithms, method)(space, **arguments)
     except (TypeError, ValueError) as error:
         raise StudyError(f"{path}: {error}") from error

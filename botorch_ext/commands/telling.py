@@ -39,12 +39,11 @@ def new(given: argparse.Namespace) -> str:
     name = "study" if given.name is None else given.name
     if Path(given.place).exists():
         raise StudyError(f"{given.place} is there already: a new study needs a file of its own")
-    strategy = strategy_of(Path(given.space))
+    strategy = strategy_of(Path(given.space), given.minimize)
     study = Study(
         given.place,
         strategy,
         name=name,
-        minimize=True if given.minimize else None,  # else as the file of the space says
         objective=given.objective,
         unit=given.unit,
     )

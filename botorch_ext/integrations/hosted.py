@@ -36,6 +36,9 @@ from botorch_ext.studies.description import describe
 from botorch_ext.studies.kept_strategy import in_domain, kept_copy
 from botorch_ext.studies.plain_events import from_json, to_json
 
+# The number of weighted sums by which a large tensor is known.
+_NUM_SUMS = 4
+
 
 class HostedStrategy:
     """A strategy that follows the trials of another tool, its host, which stores everything.
@@ -339,13 +342,13 @@ def digest_of(value: Any) -> str:
 
 
 def _in_short(plain: dict[str, Any]) -> dict[str, Any]:
-    """A large tensor by sums of its numbers, because hosts take only short texts. Any other number,
-    or another order, changes a sum; the last digits, in which machines differ, do not."""
+    """A large tensor by weighted sums of its numbers, because hosts take only short texts. Another
+    order and other numbers change the sums; last digits, in which machines differ, hardly do."""
     if not isinstance(plain.get("bytes"), str):
         return plain
     given = decode(plain)
-    numbers = given.double().flatten()
-    weighted = numbers * host.linspace(1, 2, len(numbers), dtype=torch.float64)
-    sums = torch.stack([each.sum() for each in (numbers, numbers.square(), weighted)])
+    numbers, generator = given.double().flatten(), torch.Generator().manual_seed(0)
+    weights = host.randn(_NUM_SUMS, len(numbers), generator=generator, dtype=torch.float64)
+    sums = weights @ numbers
     kind = given.dtype if given.is_floating_point() else torch.float64
     return {"dict": {"shape": plain["shape"], "sums": encode(sums.to(kind))}}

@@ -181,7 +181,7 @@ class Recipe:
         return FiniteSet(box.sample(num_points, seed=self.arguments.get("seed", 0)).unique(dim=0))
 
     def _called(self, domain: Domain, more: dict[str, Any] | None = None) -> Strategy:
-        strategy = self._function()(domain, **self.arguments | (more or {}))
+        strategy = self._function()(domain, **{**self.arguments, **(more or {})})
         if not isinstance(strategy, Strategy):
             raise ValueError(f"algorithm must make a Strategy, got {strategy!r}")
         return strategy

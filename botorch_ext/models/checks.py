@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import Any, cast
+from typing import Any
 
 import torch
 from gpytorch.kernels import Kernel
@@ -65,11 +65,11 @@ def negative_mean(mean: PriorMean | None) -> PriorMean | None:
     """
     if mean is None or type(mean) is ZeroMean:
         return mean
-    if not isinstance(mean, ConstantMean):
+    if type(mean) is not ConstantMean:
         return NegativeMean(mean)
-    constant = cast(ConstantMean, deepcopy(mean))
-    constant.constant = -constant.constant
-    return constant
+    constant = ConstantMean(batch_shape=mean.batch_shape).to(mean.constant)
+    constant.constant = -mean.constant.detach()
+    return constant.requires_grad_(False)
 
 
 class NegativeMean(Mean):

@@ -71,12 +71,12 @@ def plot_action_map(
     numbers = seen[:, 0].tolist() if seen.shape[1] == 1 else range(len(seen))
     across = _labels(context_labels, "context_labels", [f"{number:.4g}" for number in numbers])
     up = _labels(action_labels, "action_labels", [str(row) for row in range(len(actions))])
-    means = _at_pairs(lambda X: strategy.means_at(X), actions, seen)  # (n, N)
-    best = means.argmax(axis=1)
+    gains = _at_pairs(lambda X: strategy.means_at(X), actions, seen)  # (n, N), maximised
+    sign, best = strategy.history.sign, gains.argmax(axis=1)
 
     width, height = 0.16 * len(seen) + 3, 0.13 * len(actions) + 1.4
     ax = axes_or_new(ax, (min(max(width, 5.5), 12.0), min(max(height, 3.2), 9.0)))
-    shown = means - means.max(axis=1, keepdims=True) if relative else means
+    shown = sign * (gains - gains.max(axis=1, keepdims=True) if relative else gains)
     positions, label = np.arange(len(seen)), _RELATIVE if relative else _MEAN
     draw_heat_map(ax, positions, np.arange(len(actions)), shown.T, label, cells=True)
     size = _cell_size(ax, len(seen), len(actions))
@@ -85,7 +85,7 @@ def plot_action_map(
     look = {"marker": "s", "markerfacecolor": "none", "markeredgecolor": _BEST_COLOR}
     ax.plot(positions, best, markersize=size, label=_BEST, **look, **frame)
     if truth is not None:
-        values = _at_pairs(truth, actions, seen)
+        values = sign * _at_pairs(truth, actions, seen)
         look = {"marker": "x", "color": _TRUE_COLOR, "markersize": 0.7 * size}
         ax.plot(positions, values.argmax(axis=1), label=_TRULY_BEST, **look, **frame)
     ax.set_xticks(*_some(across, _MOST_CONTEXT_LABELS))
@@ -141,21 +141,22 @@ def plot_action_map_1d(
     lower, upper = strategy.domain.bounds[:, 0].tolist()
     up = host.linspace(lower, upper, num_points, dtype=like.dtype)
     actions, seen = up.unsqueeze(-1).to(like), line.unsqueeze(-1).to(like)
-    means = _at_pairs(lambda X: strategy.means_at(X), actions, seen)  # (n, m)
+    gains = _at_pairs(lambda X: strategy.means_at(X), actions, seen)  # (n, m), maximised
+    sign = strategy.history.sign
 
     ax = axes_or_new(ax)
     from matplotlib.patheffects import withStroke
 
-    draw_heat_map(ax, line.numpy(), up.numpy(), means.T, _MEAN)
+    draw_heat_map(ax, line.numpy(), up.numpy(), sign * gains.T, _MEAN)
     if len(asked):
         inside = (asked[:, 0] >= first) & (asked[:, 0] <= last)
         scatter_in_order(ax, asked[inside])
-    best = up.numpy()[means.argmax(axis=1)]
+    best = up.numpy()[gains.argmax(axis=1)]
     # Seen on light and on dark, and in the legend.
     edge = [withStroke(linewidth=3.5, foreground="black")]
     ax.plot(line.numpy(), best, color="white", path_effects=edge, label=_BEST, zorder=2.5)
     if truth is not None:
-        best = up.numpy()[_at_pairs(truth, actions, seen).argmax(axis=1)]
+        best = up.numpy()[(sign * _at_pairs(truth, actions, seen)).argmax(axis=1)]
         ax.plot(line.numpy(), best, "--", color=_TRUE_COLOR, label=_TRULY_BEST, zorder=2.6)
     ax.set_xlabel("context")
     ax.set_ylabel("action")

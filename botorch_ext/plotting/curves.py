@@ -123,7 +123,7 @@ def _regret_of(name: str, played: Any) -> Any:
         raise ValueError(f"curves[{name!r}] must have a trial that was asked and told, got none")
     known = [value for id, value in history.values.items() if id not in history.outside]
     if played.initial is not None:
-        known.append(float(played.initial[1].max()))
+        known.append(float((history.sign * played.initial[1]).max()))
     return max(known) - np.array(own)
 
 

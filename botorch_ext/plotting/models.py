@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 
 from botorch_ext.checks import whole_number
@@ -160,9 +159,7 @@ def plot_model_bands(
         )
     if truth is not None:
         draw_truth(ax, line, truth)
-    X, Y = strategy.history.told_points(strategy.domain.like)
-    if strategy.initial is not None:
-        X, Y = torch.cat([strategy.initial[0], X]), torch.cat([strategy.initial[1], Y])
+    X, Y = strategy.evaluated()
     if len(X):
         draw_evaluations(ax, line, to_numpy(X), to_numpy(Y), PALETTE[6], markersize=3.5)
     label_slice(ax, line)

@@ -190,13 +190,13 @@ class Strategy(NotedWarnings):
             if space is not None:
                 raise ValueError("context_domain must be None on a ShardedSet")
             self.takes_actions = False
-        self.initial = None if initial is None else checked_data(domain, initial, space)
-        if self.initial is not None and minimize:
-            self.initial = self.initial[0], -self.initial[1]
-        if space is not None and space.dim is None and self.initial is not None:
-            space = replace(space, dim=self.initial[0].shape[-1] - domain.dim)
+        self._initial = None if initial is None else checked_data(domain, initial, space)
+        if self._initial is not None and minimize:
+            self._initial = self._initial[0], -self._initial[1]
+        if space is not None and space.dim is None and self._initial is not None:
+            space = replace(space, dim=self._initial[0].shape[-1] - domain.dim)
         self.context_space = space
-        num_given = 0 if self.initial is None else len(self.initial[1])
+        num_given = 0 if self._initial is None else len(self._initial[1])
         self._first_points = FirstPoints(
             domain,
             self.seed,
@@ -215,6 +215,13 @@ class Strategy(NotedWarnings):
         """Whether small values are good."""
         return self.history.sign < 0
 
+    @property
+    def initial(self) -> tuple[Tensor, Tensor] | None:
+        """The observations from before the study, as they were given; None if there are none."""
+        if self._initial is None or not self.minimize:
+            return self._initial
+        return self._initial[0], -self._initial[1]
+
     def set_minimize(self, minimize: bool | None) -> None:
         """Says whether small values are good, if it was not said when the strategy was made.
 
@@ -225,7 +232,10 @@ class Strategy(NotedWarnings):
             ValueError: If the strategy was made or used with the other sign, or if it minimises now
                 and was made with values, which were those of what it maximises.
         """
-        if minimize is None or flag(minimize, "minimize") == self.minimize:
+        if minimize is None:
+            return
+        if flag(minimize, "minimize") == self.minimize:
+            self._minimize = minimize
             return
         if self._minimize is not None or self.history.events:
             raise ValueError(
@@ -240,15 +250,15 @@ class Strategy(NotedWarnings):
 
     def _turn(self) -> None:
         """Minimises from now on; the strategy has no events and no values."""
-        self.history = History(-1.0)
+        self._minimize, self.history = True, History(-1.0)
 
     def _values_given(self) -> list[str]:
         """The names of the arguments that have the sign of the values."""
-        given = self.arguments.given
+        given, passed = self.arguments.given, self.arguments.passed
         return [
             name
             for name, value in given.items()
-            if (name in _VALUES and value is not None)
+            if (name in _VALUES and name in passed and value is not None)
             or (isinstance(value, KernelGP | CandidateModels) and value.has_values)
         ]
 
@@ -735,7 +745,7 @@ class Strategy(NotedWarnings):
             "num_asked": self.history.num_asked,
             "num_told": len(self.history.values) - len(self.history.attached),
             "num_initial": self._first_points.num,
-            "num_initial_data": 0 if self.initial is None else len(self.initial[0]),
+            "num_initial_data": 0 if self._initial is None else len(self._initial[0]),
             "pending": self.pending,
             "abandoned": sorted(self.history.abandoned),
             "failed": sorted(self.history.failed),
@@ -766,11 +776,11 @@ class Strategy(NotedWarnings):
         their costs."""
         like = self.domain.like
         X, Y = self.history.told_points(like)
-        if self.initial is None:
+        if self._initial is None:
             return X, Y
         if not len(X):
-            return self.initial[0].clone(), self.initial[1].clone()
-        return torch.cat([self.initial[0], X]), torch.cat([self.initial[1], Y])
+            return self._initial[0].clone(), self._initial[1].clone()
+        return torch.cat([self._initial[0], X]), torch.cat([self._initial[1], Y])
 
     @abstractmethod
     def evaluated_means(self) -> Tensor:

@@ -14,7 +14,7 @@ from botorch_ext.codec import encode, is_same
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError, StudyError
 from botorch_ext.strategies import Asked, Event, Strategy
-from botorch_ext.strategies.events import Attached, History, event_in_sign
+from botorch_ext.strategies.events import Attached, History
 from botorch_ext.studies.event_lines import as_text, from_text
 from botorch_ext.studies.threads import give_threads_back, limits_threads, threads_for
 
@@ -106,8 +106,7 @@ class KeptStrategy:
                 except Warning as warning:  # made an error by a filter: it has happened
                     raised = warning
                 new = strategy.history.events[self._position.count :]
-                sign = strategy.history.sign
-                bodies = [as_text(event_in_sign(event, sign)) for event in new]
+                bodies = [as_text(strategy._in_sign(event)) for event in new]
                 position = self._journal.append(connection, self._position, bodies)
             self._strategy, self._position = strategy, position
             if raised is not None:

@@ -248,10 +248,6 @@ def run(
         raise ValueError(f"max_pending must be 1 without an executor, got {max_pending}")
     if failure_value is not None:
         failure_value = amount(failure_value, "failure_value", "finite")
-    if isinstance(strategy, Strategy):
-        strategy.set_minimize(minimize)
-    elif minimize is not None and flag(minimize, "minimize") != strategy.minimize:
-        raise ValueError(f"minimize must be that of the study, {strategy.minimize}, got {minimize}")
     asked = Target(strategy)
     streams, done = asked.read(
         lambda now: (
@@ -259,6 +255,10 @@ def run(
             now.history.num_asked - len(now.pending),
         )
     )
+    if isinstance(strategy, Strategy):
+        strategy.set_minimize(minimize)
+    elif minimize is not None and flag(minimize, "minimize") != strategy.minimize:
+        raise ValueError(f"minimize must be that of the study, {strategy.minimize}, got {minimize}")
     running = RunningStudy(
         asked,
         objective,

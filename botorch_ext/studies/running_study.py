@@ -100,7 +100,7 @@ class RunningStudy:
         if top is not None:
             found = history.trials[top].point, history.values[top]
         if strategy.initial is not None:
-            X, Y = strategy.initial
+            X, Y = strategy.initial[0], history.sign * strategy.initial[1]
             row = int(Y.argmax())
             if found is None or float(Y[row]) > found[1]:
                 found = X[row], float(Y[row])

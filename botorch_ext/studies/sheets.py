@@ -17,7 +17,7 @@ from botorch_ext.exceptions import TableError
 _SEPARATORS = (";", "\t", ",")
 # Excel names the separator in a line above the table, which it does not count as a row.
 _TITLE = re.compile(r"\s*sep=([^\"\r\n])[ \t]*(?:\r\n|\r|\n|$)", re.IGNORECASE)
-_UNIT = re.compile(r"\[.*\]")
+_UNIT = re.compile(r"[\[(](.+)[\])]")
 # The signs that begin a formula in a spreadsheet, also as full-width characters.
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _SPECIAL = re.compile(r'[;,\t\r\n"]')
@@ -138,9 +138,7 @@ class Sheet:
             row.cells[:] = [*row.cells, *[""] * width][:width]
         heads = heading.cells[:width]
         if rows and all(_UNIT.fullmatch(cell) for cell in rows[0].cells if cell):
-            heads = [
-                f"{head} {unit}".strip() for head, unit in zip(heads, rows[0].cells, strict=True)
-            ]
+            heads = list(map(_with_unit, heads, rows[0].cells))
             rows = rows[1:]
         return cls(name, heads, rows, separator, decimal)
 
@@ -186,6 +184,12 @@ def _as_text(text: str) -> str:
     """A text as one cell whatever separates cells: quoted where it has a separator of any sheet."""
     text = harmless(text)
     return '"{}"'.format(text.replace('"', '""')) if _SPECIAL.search(text) else text
+
+
+def _with_unit(head: str, unit: str) -> str:
+    """A head with the unit of the row below, unless it has that already."""
+    unit = _UNIT.sub(r"[\1]", unit)
+    return f"{head} {unit}" if unit and not head.endswith(unit) else head
 
 
 def _stripped(cell: str) -> str:

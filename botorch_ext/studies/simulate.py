@@ -147,6 +147,8 @@ def simulate(
     """
     if not isinstance(strategy, Strategy):
         raise ValueError(f"strategy must be a Strategy, got {short(strategy)}")
+    if strategy.minimize:
+        raise ValueError("strategy must maximise, as problems do, got one that minimises")
     problem = as_problem(problem, strategy.domain)
     horizon = whole_number(horizon, "horizon", least=1)
     seed = whole_number(seed, "seed", least=0)

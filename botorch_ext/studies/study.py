@@ -331,8 +331,8 @@ class Study:
             ValueError: What `Strategy.attach` raises.
 
         Warns:
-            TableWarning: Columns of the table are not used, rows that failed or have an id alone are
-                left out, or rows lie outside the space.
+            TableWarning: Columns of the table are not used, rows that failed or have an id and no
+                value are left out, or rows lie outside the space.
         """
         if value is None:
             if context is not None:

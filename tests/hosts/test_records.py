@@ -277,7 +277,7 @@ def test_records_of_a_machine_with_other_last_digits_are_known() -> None:
     moved = X.clone()
     moved[17] += 1e-3
     swapped = X[[1, 0, *range(2, 300)]]
-    for points in (moved, swapped):
+    for points in (moved, swapped, X.flip(0)):
         other = hosted(points)
         other.follow(trials)
         assert not any(other.has_asked(trial) for trial in trials)

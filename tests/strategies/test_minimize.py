@@ -4,8 +4,9 @@ from contextlib import suppress
 
 import pytest
 import torch
+from gpytorch.constraints import Interval
 from gpytorch.kernels import RBFKernel
-from gpytorch.means import LinearMean
+from gpytorch.means import ConstantMean, LinearMean
 from torch.testing import assert_close
 
 import botorch_ext as bx
@@ -58,6 +59,10 @@ def observed(strategy, context):
         found = strategy.recommended(context).prediction
         found = found.negated() if sign < 0 else found
         said["recommended"] = found.x.tolist(), found.mean.tolist(), found.quantiles.tolist()
+    if hasattr(strategy, "bands"):
+        with suppress(NoObservationsError, ValueError):
+            mean, half_width = strategy.bands(strategy.domain.sample(4, seed=1), context)
+            said["bands"] = (sign * mean).tolist(), half_width.tolist()
     report = in_sign(strategy.report(), sign)
     for own in ("minimize", "reward_range"):
         report.pop(own, None)
@@ -141,6 +146,12 @@ def test_all_that_has_the_sign_of_values_is_that_of_costs():
         assert_close(costs.predict(X).mean, -gains.predict(X).mean, rtol=0, atol=0)
         assert costs.report()["best_observation"] == 3.0
         assert torch.equal(costs.evaluated()[1], Y)
+    bound = ConstantMean(constant_constraint=Interval(0.0, 10.0)).double()
+    bound.constant = torch.tensor(4.0, dtype=torch.float64)
+    costs = bx.algorithms.gp_ucb(
+        BOX, RBFKernel(), noise_variance=0.1, width=2.0, mean=bound, minimize=True
+    )
+    assert costs.predict(X).mean.tolist() == pytest.approx([4.0] * 3)
     model = KernelGP(RBFKernel(), 0.1, mean=1.0)
     model.add(X, Y)
     costs = bx.strategies.OptimisticStrategy(BOX, model, 2.0, minimize=True)
@@ -154,8 +165,17 @@ def test_the_sign_is_said_once():
     assert not asked.minimize
     asked.set_minimize(True)
     assert asked.minimize and asked.report()["minimize"]
+    with pytest.raises(ValueError, match="minimize must be True"):
+        asked.set_minimize(False)
     asked.tell(asked.ask(), 4.0)
     assert asked.history.values == {0: -4.0} and asked.evaluated()[1].tolist() == [4.0]
+    assert bx.strategies.RandomSearch(BOX, initial=(X, Y), minimize=True).initial[1].equal(Y)
+    with pytest.raises(ValueError, match="strategy must maximise"):
+        bx.simulate(asked, lambda x: 0.0, 3)
+    refused = bx.strategies.RandomSearch(BOX)
+    with pytest.raises(ValueError, match="contexts must be None"):
+        bx.run(refused, lambda x: 0.0, 2, minimize=True, contexts=[[0.0]], progress=False)
+    assert not refused.minimize
     for strategy, other in (
         (asked, False),
         (bx.strategies.RandomSearch(BOX, minimize=True), False),
@@ -172,6 +192,12 @@ def test_a_master_and_its_bases_have_one_sign():
     bases = [bx.strategies.RandomSearch(BOX, seed) for seed in (0, 1)]
     master = bx.RegretBalancing(bases, [float, float], reward_range=(0.0, 6.0), minimize=True)
     assert all(base.minimize for base in master.bases)
+    later = bx.RegretBalancing(bases, [float, float])  # whose range is the default
+    later.set_minimize(True)
+    assert all(base.minimize for base in later.bases)
+    with pytest.raises(ValueError, match=r"from 0.0 to 1.0, got -0.5"):
+        later.tell(later.ask(), -0.5)
+    later.tell(0, 0.5)
     costs = [bx.strategies.RandomSearch(BOX, seed, minimize=True) for seed in (0, 1)]
     master = bx.RegretBalancing(costs, [float, float], reward_range=(0.0, 6.0))
     assert master.minimize
@@ -182,8 +208,6 @@ def test_a_master_and_its_bases_have_one_sign():
     with pytest.raises(ValueError, match=r"from 0.0 to 6.0, got 7.0"):
         master.tell(master.ask(), 7.0)
     with pytest.raises(ValueError, match="minimize must be"):
-        bx.RegretBalancing([costs[0], replace_sign(costs[1])], [float, float])
-
-
-def replace_sign(strategy):
-    return bx.strategies.RandomSearch(strategy.domain, minimize=False)
+        bx.RegretBalancing(
+            [costs[0], bx.strategies.RandomSearch(BOX, minimize=False)], [float, float]
+        )

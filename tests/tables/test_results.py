@@ -276,8 +276,8 @@ def test_a_workbook_of_a_lab_may_have_numbers_texts_and_units_of_their_own(tmp_p
     study = bx.Study(tmp_path / "lab.db", RandomSearch(space), objective="yield", unit="%")
     book, path = openpyxl.Workbook(), tmp_path / "alt.xlsx"
     for row in (
-        ["heat", "load", "yield"],
-        ["[°C]", None, "[%]"],
+        ["heat [°C]", "load", "yield"],
+        ["(°C)", None, "[%]"],
         [55.5, 0.5, 71],
         ["60,5", "1,25", 70.25],
         [],

@@ -204,7 +204,7 @@ class BoundsStrategy(Strategy):
         if isinstance(domain, FiniteSet) and self.context_space is None:
             if isinstance(model, KernelGP) and model.has_transforms:
                 raise ValueError("model must not have input or outcome transforms on a FiniteSet")
-            rows = [] if self.initial is None else domain.index(self.initial[0]).tolist()
+            rows = [] if self._initial is None else domain.index(self._initial[0]).tolist()
             self._initial_data_rows: list[int] = rows
         posterior = on_domain(models, domain, self.context_space)
         # The names of all models so far, and the number of models when each trial was asked.
@@ -225,8 +225,8 @@ class BoundsStrategy(Strategy):
             self._note_large_kernels(models.largest_variances(probes))
             self._note_lengthscales(models, probes)
             self._raise_warnings()
-        if self.initial is not None:
-            posterior.add(*self.initial)
+        if self._initial is not None:
+            posterior.add(*self._initial)
         self._num_data_before = posterior.num_observations
         self._rows: TrialRows[Models] = TrialRows(posterior, policy)
         self._restart()
@@ -309,9 +309,10 @@ class BoundsStrategy(Strategy):
                 bounds.models.at(values, index)  # pyright: ignore
                 for values in bounds.of_candidates
             )
-            return mean, half_width
+            return self.history.sign * mean, half_width
         mean, std = bounds.upper().models.mean_and_std(with_context(X, checked))
-        return mean, bounds.widths[:, None] * std + bounds.offsets[:, None]
+        half_width = bounds.widths[:, None] * std + bounds.offsets[:, None]
+        return self.history.sign * mean, half_width
 
     def report(self) -> dict[str, Any]:
         """A summary of the study, as plain numbers, strings, lists and dicts.
@@ -379,7 +380,8 @@ class BoundsStrategy(Strategy):
         }
         if self.refits is not None:
             summary["fit"] = in_sign(self.refits.summary(), self.history.sign)
-        return self.judge.complete(summary)
+        summary = self.judge.complete(summary)
+        return summary | {"models": in_sign(summary["models"], self.history.sign)}
 
     # --- decisions --------------------------------------------------------------------------------
 
@@ -427,7 +429,7 @@ class BoundsStrategy(Strategy):
         prior."""
         refits = cast(Refits, self.refits)
         refits.adopt(numbers, self.num_data if is_fit else None)
-        values = [] if self.initial is None else self.initial[1].tolist()
+        values = [] if self._initial is None else self._initial[1].tolist()
         self._rows = self._rows.moved_to(refits.models(self._data()[0]), values, self.history)
 
     def _restart(self) -> None:

@@ -119,7 +119,8 @@ class CredibleParticles(ParticleStrategy):
         )
         means, stds = own.model.mean_and_std(own.inputs.at(X, checked))
         means, scale = means + own.constants.unsqueeze(-1), own.outcomes.scale
-        return own.outcomes.untransformed(means), self.width * scale * stds
+        means = self.history.sign * own.outcomes.untransformed(means)
+        return means, self.width * scale * stds
 
     def report(self) -> dict[str, Any]:
         """A summary of the study, as plain numbers, strings, lists and dicts.

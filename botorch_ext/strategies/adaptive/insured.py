@@ -136,8 +136,8 @@ class InsuredStrategy(BoundsStrategy):
         self._seen: Look | None = None
         # The joint row of each trial, as a tuple of numbers.
         self._points: list[tuple[float, ...]] = []
-        if self.initial is not None:
-            X, Y = self.initial
+        if self._initial is not None:
+            X, Y = self._initial
             self._told.watch(X.unique(dim=0), models)
             self._told.keep(X)
             rows = self._initial_data_rows if listed else [None] * len(X)

@@ -150,7 +150,8 @@ class LengthscaleBalancing(BoundsStrategy):
 
     def bands(self, X: Tensor, context: ContextLike | None = None) -> tuple[Tensor, Tensor]:
         mean, half_width = super().bands(X, context)
-        return self._shift + self._scale * mean, self._scale * half_width
+        shift = self.history.sign * self._shift
+        return shift + self._scale * mean, self._scale * half_width
 
     def _current_width(self) -> Width | list[Width]:
         width = super()._current_width()
@@ -175,7 +176,7 @@ class LengthscaleBalancing(BoundsStrategy):
         """Standardises all observations again."""
         self._rows.catch_up()
         told = self.history.values
-        before = [] if self.initial is None else self.initial[1].tolist()
+        before = [] if self._initial is None else self._initial[1].tolist()
         rows, values = [], []
         for row, id in enumerate(self._rows.ids):
             if id is None or id in told:

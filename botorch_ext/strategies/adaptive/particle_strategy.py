@@ -125,7 +125,7 @@ class ParticleStrategy(Strategy):
         self.particles = Particles() if particles is None else particles
         if not isinstance(self.particles, Particles):
             raise ValueError(f"particles must be Particles or None, got {particles!r}")
-        Y = self.domain.like.new_zeros(0) if self.initial is None else self.initial[1]
+        Y = self.domain.like.new_zeros(0) if self._initial is None else self._initial[1]
         self._initial_values = Y.to("cpu", torch.float64)
         # The particles that were recorded last, and the number of observations they are given.
         self._cloud: Cloud | None = None

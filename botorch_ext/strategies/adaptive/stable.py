@@ -135,8 +135,8 @@ class StableStrategy(BoundsStrategy):
         like = self.domain.like
         centers = [self._center_of(self.history.trials[id]) for id in self.history.values]
         X = torch.stack(centers) if centers else like[:0]
-        if self.initial is not None:
-            X = torch.cat([self.initial[0], X])
+        if self._initial is not None:
+            X = torch.cat([self._initial[0], X])
         if not len(X):
             raise NoObservationsError("best needs at least one evaluated point, got none")
         rows = self._rows.for_means()

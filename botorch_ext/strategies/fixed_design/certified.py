@@ -175,13 +175,13 @@ class CertifiedElimination(CertifyingStrategy):
         self._arrived = self._nothing_arrived()
         listed = isinstance(domain, FiniteSet)
         posterior = FinitePosterior.from_model(model, domain.points) if listed else model.fork()
-        if self.initial is not None:
-            posterior.add(*self.initial)
+        if self._initial is not None:
+            posterior.add(*self._initial)
         self._rows: TrialRows[Any] = TrialRows(posterior, PendingPolicy("hallucinate"))
         # The posterior of the told data, which is given to a rule of the user's.
         self._told = model.fork() if callable(free) else None
-        if self._told is not None and self.initial is not None:
-            self._told.add(*self.initial)
+        if self._told is not None and self._initial is not None:
+            self._told.add(*self._initial)
 
     # --- what is known ----------------------------------------------------------------------------
 

@@ -106,8 +106,6 @@ class RegretBalancing(MasterStrategy):
     ) -> None:
         super().__init__(bases, minimize=minimize)
         self.reward_range = low, high = checked_range(reward_range)
-        # The range of what is maximised.
-        self._range = (-high, -low) if self.minimize else (low, high)
         self.delta, self.c = check_delta(delta), amount(c, "c", "non-negative and finite")
         if not isinstance(bounds, Sequence) or len(bounds) != len(bases):
             raise ValueError(f"bounds must be one for each of {len(bases)} bases, got {bounds!r}")
@@ -122,6 +120,12 @@ class RegretBalancing(MasterStrategy):
         self.eliminated: dict[int, int] = {}
         self._rewards = [0.0] * len(bases)
         self._tests: list[BalancingTest] = []
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        """The smallest and the largest value of what is maximised."""
+        low, high = self.reward_range
+        return (-high, -low) if self.minimize else (low, high)
 
     @property
     def bounds(self) -> list[RegretBound]:
