@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import torch
 from gpytorch.kernels import Kernel
@@ -67,8 +67,9 @@ def negative_mean(mean: PriorMean | None) -> PriorMean | None:
         return mean
     if type(mean) is not ConstantMean:
         return NegativeMean(mean)
-    constant = ConstantMean(batch_shape=mean.batch_shape).to(mean.constant)
-    constant.constant = -mean.constant.detach()
+    value: Tensor = cast(ConstantMean, mean).constant
+    constant = ConstantMean(batch_shape=value.shape).to(value)
+    constant.constant = -value
     return constant.requires_grad_(False)
 
 

@@ -24,6 +24,9 @@ from botorch_ext.widths.base import (
     require,
 )
 
+# By how much numbers that are computed may differ from whole numbers, relatively.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class FixedDesign(Width):
@@ -270,7 +273,9 @@ class FixedDesignNet(Width):
             log_ratio = math.log(side) + log_scale if side > 0 else -math.inf
             # From 2^53 on, rounding up changes nothing.
             if log_ratio < 53 * math.log(2):
-                log_ratio = math.log(max(math.ceil(math.exp(log_ratio)), 1))
+                # A whole number may be a little more here, as machines round.
+                count = math.ceil(math.exp(log_ratio) * (1 - _ROUNDING))
+                log_ratio = math.log(max(count, 1))
             total += log_ratio
         return total
 

@@ -59,7 +59,8 @@ def net(x: Numbers, sides: list[float], C: float, xi: float) -> float:
     if x.B > 0:
         rho = (x.B * C * math.sqrt(x.n)) ** (-1 / xi)
         for side in sides:
-            N *= max(math.ceil(side * math.sqrt(len(sides)) / (2 * rho)), 1)
+            # Up to rounding: B = 5, C = 1.4 and n = 2 give 21 cells for a side of 3.
+            N *= max(math.ceil(side * math.sqrt(len(sides)) / (2 * rho) * (1 - 1e-12)), 1)
     return x.fixed_design(4 * x.R * N)
 
 
