@@ -34,8 +34,15 @@ Finite = Annotated[float, "finite"]
 NonNegative = Annotated[float, "non-negative and finite"]
 Positive = Annotated[float, "positive and finite"]
 # The entries of records and reports that have the units and the sign of the values.
-_SIGNED = {"mean", "mean_reward", "lower", "upper", "threshold", "best_observation"}
-_SIGNED |= {"running_error"}  # a sum of observations minus means
+_SIGNED = {
+    "best_observation",
+    "lower",
+    "mean",
+    "mean_reward",
+    "running_error",  # a sum of observations minus means
+    "threshold",
+    "upper",
+}
 
 
 def plain(record: Any) -> dict[str, Any]:

@@ -292,6 +292,18 @@ class History:
         """The ``values`` in the sign of the user."""
         return {id: self.sign * value for id, value in self.values.items()}
 
+    def value_told(self, id: int) -> float | None:
+        """The value of a trial in the sign of the user.
+
+        Args:
+            id: The id of the trial.
+
+        Returns:
+            The value; None if the trial has none.
+        """
+        value = self.values.get(id)
+        return None if value is None else self.sign * value
+
     @property
     def num_asked(self) -> int:
         """The number of trials that were asked; attached results do not count."""

@@ -129,7 +129,7 @@ def _sort(
         else:
             found.values[id] = value
     elif correct and id in history.values and not isinstance(value, str):
-        if value == history.as_told[id]:
+        if value == history.value_told(id):
             found.known.append(id)
         else:
             found.corrected[id] = value
@@ -279,7 +279,7 @@ def _require_known(id: int, value: float | str, strategy: Strategy) -> None:
     correction."""
     history = strategy.history
     if id in history.values:
-        told = history.as_told[id]
+        told = history.value_told(id)
         if not any(
             event.value == value
             for event in strategy.events

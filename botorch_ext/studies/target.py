@@ -92,7 +92,7 @@ class Target:
 
         def act(strategy: Strategy) -> str | None:
             history = strategy.history
-            told = history.as_told.get(trial.id)
+            told = history.value_told(trial.id)
             if trial.id not in history.values and trial.id not in history.abandoned:
                 strategy.tell(trial.id, value)
             elif told == value:
@@ -175,7 +175,7 @@ def _is_attached(strategy: Strategy, trial: Trial, value: float, since: int) -> 
     """Whether this result was attached at an id from ``since`` on, by a call that broke off."""
     history = strategy.history
     return any(
-        history.as_told[id] == value and history.trials[id].point.equal(trial.point)
+        history.value_told(id) == value and history.trials[id].point.equal(trial.point)
         for id in history.attached
         if id >= since
     )

@@ -85,7 +85,7 @@ class Function:
         return float(values.max() - values.min())
 
     def regret(self, value: float) -> float:
-        """Of a value without noise."""
+        """The regret of a value without noise, at least the floor."""
         return max(self.best - value, _FLOOR * self.width)
 
     @cached_property
