@@ -197,6 +197,24 @@ class GrowingCholesky:
             self._mean_weights = self.solve_transposed(z).squeeze(-1)
         return self._mean_weights
 
+    def told_weights(self, weights: Tensor) -> Tensor:
+        """The weights of the known targets in posterior means.
+
+        Args:
+            weights: The weights (L L')^-1 k of all rows, ``*batch x n x m``.
+
+        Returns:
+            The weights if no row were pending, ``*batch x n x m``, with zeros in pending rows.
+        """
+        if not self.pending:
+            return weights
+        pending = self._current_columns()
+        columns = pad(pending.columns, (pending.start, 0)).mT
+        share = torch.cholesky_solve(
+            weights[..., pending.rows, :], torch.linalg.cholesky(pending.gram)
+        )
+        return weights - self.solve_transposed(columns) @ share
+
     def information_gain(self) -> Tensor:
         """The information gain 1/2 log det(I + K / noise), ``*batch``, where noise includes
         jitter."""

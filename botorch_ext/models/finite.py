@@ -3,6 +3,7 @@ date."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from botorch_ext.checks import amount, whole_number
 from botorch_ext.domains import as_points
+from botorch_ext.domains.chunks import in_chunks
 from botorch_ext.domains.dtypes_and_devices import checked_dtype
 from botorch_ext.domains.points import PointsLike, as_floating, require_finite
 from botorch_ext.domains.shards import Shard
@@ -38,6 +40,8 @@ from botorch_ext.state import shallow
 _GROWTH = 1.5
 # The most bytes of rows that are computed, or removed, at once.
 _MOST_BYTES = 2**27
+# The number of observations after which kept weights are computed anew.
+_FRESH = 256
 
 
 class FinitePosterior(GrowingPosterior):
@@ -106,6 +110,8 @@ class FinitePosterior(GrowingPosterior):
         self.mean = prior_mean.expand(shape).clone()
         self._V = GrowingRows(candidates.new_empty(*batch, capacity, len(candidates)), _GROWTH)
         self._inputs = GrowingRows(candidates.new_empty(capacity, self.dim), _GROWTH)
+        # The weights (L L')^-1 K(data, candidates), ``*batch x n x N``, if they are kept.
+        self._weights: Tensor | None = None
 
     @classmethod
     def from_model(
@@ -153,6 +159,8 @@ class FinitePosterior(GrowingPosterior):
         self.prior_mean = selected_mean(self.prior_mean, index)
         self._V.keep(index)
         self.variance, self.mean = (members_of(a, index) for a in (self.variance, self.mean))
+        if self._weights is not None:
+            self._weights = members_of(self._weights, index)
 
     @property
     def std(self) -> Tensor:
@@ -168,6 +176,53 @@ class FinitePosterior(GrowingPosterior):
         """
         added = variance_of_pending(self.factor, self._V.combined)
         return (self.variance + added).clamp_min(0).sqrt()
+
+    def keep_weights(self) -> None:
+        """Keeps the weights of the observations in the posterior means up to date from now on, so
+        that `weight_norms_of_candidates` takes O(N n), as long as they fit 128 MiB."""
+        self._weights = self.variance.new_empty(*self.batch_shape, 0, self.variance.shape[-1])
+        self._update_weights()
+
+    def weight_norms_of_candidates(self) -> Tensor:
+        """The `weight_norms` at the candidates.
+
+        Returns:
+            ``*batch x N``.
+        """
+        factor = self.factor
+        if self._weights is not None:
+            return factor.told_weights(self._weights).abs().sum(dim=-2)
+        norms = torch.zeros_like(self.variance)
+        entries = self.num_observations * math.prod(self.batch_shape)
+        start = 0
+        for chunk in in_chunks(self._own_candidates, max(entries, 1)):
+            part = slice(start, start + len(chunk))
+            V = self._V.block(slice(0, self.num_observations), part)
+            norms[..., part] = factor.told_weights(factor.solve_transposed(V)).abs().sum(dim=-2)
+            start = part.stop
+        return norms
+
+    def _update_weights(self) -> None:
+        """Adds the rows since the last update, by back substitution: the rows of earlier
+        observations change, too."""
+        if self._weights is None:
+            return
+        first, n = self._weights.shape[-2], self.num_observations
+        if self.variance.nbytes * n > _MOST_BYTES:
+            self._weights = None
+            return
+        if first // _FRESH < n // _FRESH:  # rounding errors add up
+            first = 0
+        factor, rows = self.factor, slice(first, n)
+        V = self._V.block(rows)
+        new = factor.triangle.block(rows, rows)
+        late = solve_triangular(new.mT, V, upper=True)
+        if first:
+            left = factor.triangle.block(rows, slice(0, first))
+            early = factor.triangle.block(slice(0, first), slice(0, first))
+            shares = solve_triangular(early.mT, left.mT, upper=True)
+            late = torch.cat([self._weights - shares @ late, late], dim=-2)
+        self._weights = late
 
     @property
     def train_inputs(self) -> tuple[Tensor]:
@@ -262,6 +317,8 @@ class FinitePosterior(GrowingPosterior):
         self._V.truncate(num_points)
         self._inputs.truncate(num_points)
         self._move_mean(*self.factor.truncate(num_points))
+        if self._weights is not None:
+            self.keep_weights()
 
     def _set_residuals(self, rows: list[int], y: Tensor) -> None:
         self._move_mean(*self.factor.set_targets(rows, y))
@@ -302,6 +359,7 @@ class FinitePosterior(GrowingPosterior):
         self._V.append(rows)
         self._inputs.append(X)
         self._warn_of_jitter(n)
+        self._update_weights()
         if Y is None:
             return
         if start == n and m == 1:

@@ -670,6 +670,28 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
             The means and standard deviations, ``*batch x n`` each, and their gradients with respect
             to ``X``, ``*batch x n x d`` each.
         """
+        return self._values_and_gradients(X)[:4]
+
+    @torch.no_grad()
+    def weight_norms_and_gradients(self, X: Tensor) -> tuple[Tensor, ...]:
+        """The answers of `mean_std_and_gradients`, then `weight_norms` and their gradients.
+
+        Args:
+            X: Points, as for `mean_std_and_gradients`.
+
+        Returns:
+            The means, the standard deviations, their gradients, the norms, ``*batch x n``, and the
+            gradients of these, ``*batch x n x d``.
+        """
+        *moments, weights, pullback = self._values_and_gradients(X)
+        factor = self.factor
+        told = factor.told_weights(weights)
+        slopes = factor.told_weights(factor.solve_transposed(factor.solve(told.sign())))
+        return *moments, told.abs().sum(dim=-2), pullback(slopes)
+
+    def _values_and_gradients(self, X: Tensor) -> tuple[Any, ...]:
+        """The answers of `mean_std_and_gradients`, the weights (L L')^-1 k, ``*batch x n x m``, and
+        the pullback of k."""
         n = self.num_observations
         data = self.train_inputs[0] if n else X.new_zeros(0, X.shape[-1])
         k, pullback = self.kernel_function.value_and_pullback(data, X)  # *batch x n x m
@@ -683,7 +705,7 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         if self.mean is not None:
             prior, prior_gradient = self._prior_mean_and_gradient(X)
             mean, mean_gradient = mean + prior, mean_gradient + prior_gradient
-        return mean, std, mean_gradient, std_gradient
+        return mean, std, mean_gradient, std_gradient, weights, pullback
 
     @torch.enable_grad()  # also where the caller has switched it off
     def _prior_mean_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:

@@ -115,6 +115,24 @@ class GrowingPosterior:
         mean = self._prior_mean(X) + self.factor.predicted(V)
         return mean, prior - V.square().sum(dim=-2), V
 
+    def weight_norms(self, Z: Tensor) -> Tensor:
+        """The sums of the absolute weights of the known observations in posterior means.
+
+        The mean at x is the prior mean plus sum_i zeta_i (y_i - prior mean at x_i), with zeta =
+        (K + lambda I)^-1 k(x) over the known observations: if each of these is wrong by at most
+        eps, the mean is wrong by at most eps times the sum of |zeta_i|.
+
+        Args:
+            Z: Points, ``*b x p x d``, transformed as the data are.
+
+        Returns:
+            The sums, ``*batch x p``, differentiable in ``Z``.
+        """
+        V = self._cross(Z)
+        if not self.num_observations:
+            return V.sum(dim=-2).expand(*self.batch_shape, -1)
+        return self.factor.told_weights(self.factor.solve_transposed(V)).abs().sum(dim=-2)
+
     @torch.no_grad()
     def plain_means(self, Z: Tensor) -> Tensor:
         """The posterior means before outcome transforms, O(n) per point for n observations.

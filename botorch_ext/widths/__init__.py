@@ -35,6 +35,7 @@ from botorch_ext.widths.fixed_design import (
     FixedDesignContinuous,
     FixedDesignNet,
 )
+from botorch_ext.widths.tight import Ladder, Mixture
 
 __all__ = [
     "AnytimeFixedDesign",
@@ -48,6 +49,8 @@ __all__ = [
     "FixedDesignContinuous",
     "FixedDesignNet",
     "InformationGainBound",
+    "Ladder",
+    "Mixture",
     "Scaled",
     "SelfNormalized",
     "SrinivasRKHS",
