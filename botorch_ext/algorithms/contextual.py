@@ -21,7 +21,8 @@ from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.kernels.action_context import ActionContextKernel, Combination
 from botorch_ext.kernels.context_columns import context_space_of
 from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
-from botorch_ext.widths import Enlarged, SelfNormalized
+from botorch_ext.widths import SelfNormalized, enlarging
+from botorch_ext.widths.composed import EnlargementForm
 
 
 @algorithm
@@ -33,6 +34,7 @@ def cgp_ucb(
     context_kernel: Kernel | None = None,
     combination: Combination = "product",
     misspecification: float = 0.0,
+    enlargement: EnlargementForm = "published",
     **given: Unpack[Optimistic],
 ) -> OptimisticStrategy:
     """CGP-UCB: contextual GP-UCB, where every ask is given a context and only the action is chosen.
@@ -95,7 +97,7 @@ def cgp_ucb(
     width = published_width("cgp_ucb", SelfNormalized, given)
     misspecification = one_number(misspecification, "misspecification")
     if misspecification:
-        width = Enlarged(width, misspecification)
+        width = enlarging(enlargement)(width, misspecification)
     model = model_or_fitted("cgp_ucb", domain, kernel, given)
     return OptimisticStrategy(domain, model, width, **options)
 

@@ -17,7 +17,8 @@ from botorch_ext.checks import one_number
 from botorch_ext.domains import Domain
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
-from botorch_ext.widths import ChowdhuryGopalan, Enlarged, SelfNormalized
+from botorch_ext.widths import ChowdhuryGopalan, SelfNormalized, enlarging
+from botorch_ext.widths.composed import EnlargementForm
 
 
 @algorithm
@@ -86,6 +87,7 @@ def ec_gp_ucb(
     kernel: Kernel | Fitted,
     *,
     misspecification: float,
+    enlargement: EnlargementForm = "published",
     **given: Unpack[Optimistic],
 ) -> OptimisticStrategy:
     """EC-GP-UCB: GP-UCB with confidence bounds that are enlarged for a known misspecification.
@@ -116,6 +118,6 @@ def ec_gp_ucb(
         ``trial.info`` and of the report.
     """
     eps = one_number(misspecification, "misspecification")
-    width = published_width("ec_gp_ucb", SelfNormalized, given)
+    width = enlarging(enlargement)(published_width("ec_gp_ucb", SelfNormalized, given), eps)
     model = model_or_fitted("ec_gp_ucb", domain, kernel, given)
-    return OptimisticStrategy(domain, model, Enlarged(width, eps), **options_of(given))
+    return OptimisticStrategy(domain, model, width, **options_of(given))

@@ -116,6 +116,13 @@ SHARED = {
         "A width, or a number, in place of the published width. ``rkhs_bound``, ``noise_std`` and "
         "``delta`` are then unused. None: the published width."
     ),
+    "enlargement": Shared(
+        'How confidence bounds are enlarged for the misspecification. "published": by eps sqrt(t / '
+        'lambda) times the standard deviation. "pointwise": by eps times the sum of the absolute '
+        "weights of the observations, which is never more and holds as well (see "
+        "`PointwiseEnlarged`).",
+        "published",
+    ),
     "mean": Shared(
         "The prior mean, in units of f: a GPyTorch `Mean`, a callable from ``... x n x d`` to "
         "``... x n``, or a number. None: zero."

@@ -23,6 +23,7 @@ from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.search.box_balls import Norm
 from botorch_ext.strategies.adaptive.stable import StableStrategy
 from botorch_ext.widths import SelfNormalized, Width
+from botorch_ext.widths.composed import EnlargementForm
 
 Radius = float | Sequence[float] | Tensor
 
@@ -85,6 +86,7 @@ def he_stable_opt(
     norm: Norm = "l2",
     setting: Setting = "frequentist",
     misspecification: float = 0.0,
+    enlargement: EnlargementForm = "published",
     a: float | None = None,
     b: float | None = None,
     rkhs_bound: float | None = None,
@@ -151,6 +153,7 @@ def he_stable_opt(
         noise_std=noise_std,
         delta=delta,
         misspecification=one_number(misspecification, "misspecification"),
+        enlargement=enlargement,
         **options_of(given),
     )
 

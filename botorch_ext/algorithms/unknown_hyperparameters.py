@@ -14,6 +14,7 @@ from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, Bound
 from botorch_ext.strategies.adaptive.elimination import HyperparameterElimination
 from botorch_ext.strategies.adaptive.judges import Averaging, Likeliest
 from botorch_ext.widths import BayesContinuous, BayesFinite, SelfNormalized, Width
+from botorch_ext.widths.composed import EnlargementForm
 
 Setting = Literal["frequentist", "bayesian"]
 
@@ -26,6 +27,7 @@ def he_gp_ucb(
     noise_std: float,
     setting: Setting = "frequentist",
     misspecification: float = 0.0,
+    enlargement: EnlargementForm = "published",
     a: float | None = None,
     b: float | None = None,
     rkhs_bound: float | None = None,
@@ -85,6 +87,7 @@ def he_gp_ucb(
         noise_std=noise_std,
         delta=delta,
         misspecification=one_number(misspecification, "misspecification"),
+        enlargement=enlargement,
         **options_of(given),
     )
 

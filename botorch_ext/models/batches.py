@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import torch
@@ -276,6 +276,37 @@ class ModelParts(ABC, Generic[Model]):
         new._index()
         return new
 
+    def at_ridges(self, ridges: Sequence[float]) -> Self:
+        """The models without data, each of them at several ridges.
+
+        Args:
+            ridges: R multiples of the ridge of each model.
+
+        Returns:
+            A set of ``m R`` models; those of one model follow each other.
+
+        Raises:
+            ValueError: If the models have transforms.
+        """
+        if any(getattr(part.model, "has_transforms", False) for part in self.parts):
+            raise ValueError("models must not have input or outcome transforms with several ridges")
+        new = shallow(self)
+        new._family = None
+        new._build(
+            [
+                replace(
+                    entry,
+                    name=f"{entry.name}, ridge {ridge:g}",
+                    noise_variance=ridge * entry.noise_variance,
+                    lengthscale=None,
+                    twin_of=f"{entry.twin_of}, ridge {ridge:g}" if entry.twin_of else None,
+                )
+                for entry in self._entries
+                for ridge in ridges
+            ]
+        )
+        return new
+
     def fork(self) -> Self:
         """An independent copy. Both sets share the rows of their factors until one changes them."""
         return self.select(range(len(self)))
@@ -365,7 +396,7 @@ class ModelParts(ABC, Generic[Model]):
             The means and the standard deviations, ``m x n`` each.
         """
         moments = [map(part.each, part.model.prior(X)) for part in self.parts]
-        mean, std = (self._in_order(list(values)) for values in zip(*moments, strict=True))
+        mean, std = (self.in_order(list(values)) for values in zip(*moments, strict=True))
         return mean, std
 
     def information_gain(self) -> Tensor:
@@ -468,13 +499,14 @@ class ModelParts(ABC, Generic[Model]):
         """The results of a function for all models, ``m x ...``, in the order of the models."""
         if len(self.parts) == 1 and self._natural:
             return self.parts[0].each(function(self.parts[0].model))
-        return self._in_order([part.each(function(part.model)) for part in self.parts])
+        return self.in_order([part.each(function(part.model)) for part in self.parts])
 
     def _of_plain(self, values: Tensor) -> Tensor:
         """Values of the models, ``m``; twins have those of their plain models."""
         return values if self._plain is None else members_of(values, self._plain)
 
-    def _in_order(self, values: list[Tensor]) -> Tensor:
+    def in_order(self, values: list[Tensor]) -> Tensor:
+        """Values of the parts, one after the other, in the order of the models."""
         together = values[0] if len(values) == 1 else torch.cat(values)
         return together if self._natural else members_of(together, self._inverse)
 

@@ -519,8 +519,19 @@ class CandidateModels(ModelParts[KernelGP]):
             The means and the standard deviations, ``m x n`` each, differentiable in ``X``.
         """
         moments = [map(part.each, part.model.mean_and_std(X)) for part in self.parts]
-        mean, std = (self._in_order(list(values)) for values in zip(*moments, strict=True))
+        mean, std = (self.in_order(list(values)) for values in zip(*moments, strict=True))
         return mean, std
+
+    def weight_norms(self, X: Tensor) -> Tensor:
+        """The sums of the absolute weights of the known observations in the mean of every model.
+
+        Args:
+            X: Points, ``n x d``.
+
+        Returns:
+            The sums, ``m x n``, differentiable in ``X``; see `KernelGP.weight_norms`.
+        """
+        return self._gather(lambda model: model.weight_norms(model.transform_inputs(X)))
 
     def means(self, position: int, X: Tensor) -> Tensor:
         """The posterior means of a single model, O(n) per point for n observations.

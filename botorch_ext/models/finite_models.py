@@ -55,6 +55,23 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
         """The posterior standard deviations at the candidates, ``m x N``."""
         return self._gather(lambda model: model.std)
 
+    def prior_of_candidates(self) -> tuple[Tensor, Tensor]:
+        """The prior means and standard deviations at the candidates, ``m x N`` each."""
+        mean, std = (
+            self._gather(lambda model, i=i: model.prior(model.own_candidates)[i]) for i in (0, 1)
+        )
+        return mean, std
+
+    def keep_weights(self) -> None:
+        """Keeps the weights of the observations up to date; see `FinitePosterior.keep_weights`."""
+        for part in self.parts:
+            part.model.keep_weights()
+
+    def weight_norms_of_candidates(self) -> Tensor:
+        """The sums of the absolute weights of the known observations in the means at the
+        candidates, ``m x N``."""
+        return self._gather(lambda model: model.weight_norms_of_candidates())
+
     def at(self, values: Tensor, rows: int | Tensor) -> Tensor:
         """The means or standard deviations at some candidates.
 

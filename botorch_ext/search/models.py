@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -57,6 +58,26 @@ class UpperBounds:
         models."""
         return self.models.num_observations * self.models.num_models
 
+    @property
+    def num_models(self) -> int:
+        return self.models.num_models
+
+    @property
+    def order(self) -> list[int]:
+        """The positions of the models, in the order of `values_and_gradients`."""
+        return self._climber.positions
+
+    @cached_property
+    def _climber(self) -> _Climber:
+        return _Climber(self)
+
+    def values_and_gradients(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The values at ``n x d`` points, ``m x n``, and their gradients, ``m x n x d``, of the
+        models in the order of `order`."""
+        m = self.num_models
+        values, gradients = self._climber.value_and_gradient(X.repeat(m, 1))
+        return values.view(m, -1), gradients.view(m, *X.shape)
+
     @torch.no_grad()
     def values(self, X: Tensor) -> Tensor:
         """The values at ``n x d`` points, ``m x n``, computed in chunks."""
@@ -87,8 +108,7 @@ class AverageBound:
         kept = (probabilities > torch.finfo(probabilities.dtype).eps).nonzero().flatten().tolist()
         self.bounds = bounds.select(kept)
         self.probabilities = members_of(probabilities, kept)
-        self._climber = _Climber(self.bounds)
-        self._weights = members_of(self.probabilities, self._climber.positions)
+        self._weights = members_of(self.probabilities, self.bounds.order)
 
     def value(self, X: Tensor) -> Tensor:
         return self.probabilities @ self.bounds.values(X)
@@ -101,11 +121,8 @@ class AverageBound:
         return values, gradients
 
     def _of_chunk(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        m = len(self._weights)
-        values, gradients = self._climber.value_and_gradient(X.repeat(m, 1))
-        return self._weights @ values.view(m, -1), (
-            self._weights[:, None, None] * gradients.view(m, *X.shape)
-        ).sum(dim=0)
+        values, gradients = self.bounds.values_and_gradients(X)
+        return self._weights @ values, (self._weights[:, None, None] * gradients).sum(dim=0)
 
 
 class HighestBound:
@@ -117,17 +134,15 @@ class HighestBound:
 
     def __init__(self, bounds: UpperBounds) -> None:
         self.bounds = bounds
-        self._climber = _Climber(bounds)
 
     def value(self, X: Tensor) -> Tensor:
         return self.bounds.values(X).amax(dim=0)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        m = self.bounds.models.num_models
-        values, gradients = self._climber.value_and_gradient(X.repeat(m, 1))
-        height, which = values.view(m, -1).max(dim=0)
+        values, gradients = self.bounds.values_and_gradients(X)
+        height, which = values.max(dim=0)
         rows = torch.arange(len(X), device=X.device)
-        return height, gradients.view(m, *X.shape)[which, rows]
+        return height, gradients[which, rows]
 
     def model_at(self, x: Tensor) -> int:
         """The position of the model with the highest bound at a ``d``-dim point."""
@@ -189,7 +204,7 @@ def best_in_box(
         probabilities: The ``m`` weights for an average of the bounds; the model is then the most
             probable one. None: the highest bound counts.
     """
-    n, m = bounds.models.num_observations, bounds.models.num_models
+    n, m = bounds.models.num_observations, bounds.num_models
     if probabilities is not None:
         average = AverageBound(bounds, probabilities)
         x = maximize_bound(average, box, seed, incumbents, n, m)
@@ -198,7 +213,7 @@ def best_in_box(
         contenders = list(range(m))
     elif isinstance(contenders, Tensor):
         contenders = [position for position, counts in enumerate(contenders.tolist()) if counts]
-    if len(contenders) == 1:  # the search of GP-UCB with this model
+    if len(contenders) == 1 and type(bounds) is UpperBounds:  # the search of GP-UCB with this model
         (position,) = contenders
         single, width = bounds.models.single(position), bounds.widths[position]
         bound = ConfidenceBound(single, width, context=bounds.context)
@@ -206,7 +221,7 @@ def best_in_box(
         return x, position
     if len(contenders) < m:
         bounds = bounds.select(contenders)
-    if not box.is_filled:
+    if not (box.is_filled and type(bounds) is UpperBounds):
         highest = HighestBound(bounds)
         x = maximize_bound(highest, box, seed, incumbents, n, len(contenders))
         return x, contenders[highest.model_at(x)]

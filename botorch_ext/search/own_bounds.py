@@ -11,7 +11,31 @@ from torch import Tensor
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box import ConfidenceBound
+from botorch_ext.search.intersected import IntersectedBounds
 from botorch_ext.search.models import UpperBounds
+
+
+class OwnIntersectedBounds:
+    """As `OwnBounds`, for bounds that are intersected or enlarged at each point.
+
+    Args:
+        bounds: The bounds of m models.
+    """
+
+    def __init__(self, bounds: IntersectedBounds) -> None:
+        self._bounds = bounds
+
+    @property
+    def num_models(self) -> int:
+        """The number m of models."""
+        return self._bounds.num_models
+
+    def value(self, X: Tensor) -> Tensor:
+        return self.value_and_gradient(X)[0]
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        values, gradients = self._bounds.values_and_gradients(X.transpose(0, 1).contiguous())
+        return values.transpose(0, 1), gradients.transpose(0, 1)
 
 
 class OwnBounds:
@@ -43,7 +67,7 @@ class OwnBounds:
         self._places = sorted(range(len(order)), key=order.__getitem__)
 
     @classmethod
-    def of(cls, bounds: UpperBounds) -> Self:
+    def of(cls, bounds: UpperBounds) -> Self | OwnIntersectedBounds:
         """Make the bounds from those of m models; negative widths and offsets give lower bounds.
 
         Args:
@@ -52,6 +76,8 @@ class OwnBounds:
         Returns:
             The same bounds for points of their own.
         """
+        if isinstance(bounds, IntersectedBounds):
+            return OwnIntersectedBounds(bounds)
         parts = [(part.model, part.positions) for part in bounds.models.parts]
         return cls(parts, bounds.widths, bounds.offsets)
 

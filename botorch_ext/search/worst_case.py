@@ -203,7 +203,7 @@ def lowest_bound(bounds: UpperBounds, balls: BoxBalls, x: Tensor) -> tuple[Tenso
     Returns:
         The ``d``-dim point and the position of its model.
     """
-    centers = x.expand(1, bounds.models.num_models, -1)
+    centers = x.expand(1, bounds.num_models, -1)
     closer = _with_more_offsets(balls, bounds.models.num_observations, balls.max_iterations)
     values, Z = closer.worst_case(OwnBounds.of(bounds), centers)
     position = int(values[0].argmin())

@@ -28,7 +28,15 @@ from botorch_ext.widths.base import (
     require,
 )
 from botorch_ext.widths.bayesian import BayesContinuous, BayesFinite
-from botorch_ext.widths.composed import Enlarged, Scaled, enlarged, enlargement, with_delta
+from botorch_ext.widths.composed import (
+    Enlarged,
+    PointwiseEnlarged,
+    Scaled,
+    enlarged,
+    enlargement,
+    enlarging,
+    with_delta,
+)
 from botorch_ext.widths.fixed_design import (
     AnytimeFixedDesign,
     FixedDesign,
@@ -51,6 +59,7 @@ __all__ = [
     "InformationGainBound",
     "Ladder",
     "Mixture",
+    "PointwiseEnlarged",
     "Scaled",
     "SelfNormalized",
     "SrinivasRKHS",
@@ -63,6 +72,7 @@ __all__ = [
     "check_rkhs_bound",
     "enlarged",
     "enlargement",
+    "enlarging",
     "require",
     "with_delta",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor
 
@@ -15,6 +15,10 @@ from botorch_ext.widths.base import (
     as_width,
     check_misspecification,
 )
+from botorch_ext.widths.tight import Ladder
+
+#: How a width is enlarged for a misspecification: `Enlarged` or `PointwiseEnlarged`.
+EnlargementForm = Literal["published", "pointwise"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,29 @@ class Enlarged(Width):
         return as_width(self.width).offset(t, model)
 
 
+@dataclass(frozen=True)
+class PointwiseEnlarged(Enlarged):
+    """The width w of bounds whose half-width at x is w std(x) + eps ||zeta(x)||_1, which stays
+    valid if f is only within eps of the RKHS ball.
+
+    zeta(x) = (K + lambda I)^-1 k(x) are the weights of the observations in the posterior mean; the
+    strategy adds the part with eps. It is never more than what `Enlarged` adds, and holds as well:
+    for the RKHS part of f; for f itself add eps on each side.
+    Source: Bogunovic and Krause 2021, lemma 2, before the last inequality of its proof; see the
+    page "Proofs".
+
+    Args:
+        width: As for `Enlarged`.
+        misspecification: As for `Enlarged`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+    """
+
+    def __call__(self, t: int, model: ConfidenceModel) -> float | Tensor:
+        return as_width(self.width)(t, model)
+
+
 def with_delta(width: Width, delta: float) -> Width:
     """Return a copy of a width with another failure probability.
 
@@ -94,13 +121,21 @@ def with_delta(width: Width, delta: float) -> Width:
     return replace(known, delta=delta) if "delta" in names else width
 
 
-def enlarged(width: Width, misspecification: float) -> Width:
+def enlarging(form: EnlargementForm) -> type[Enlarged]:
+    """Return `Enlarged` or `PointwiseEnlarged`, or raise a ValueError if the form is unknown."""
+    if not isinstance(form, str) or form not in ("published", "pointwise"):
+        raise ValueError(f'enlargement must be "published" or "pointwise", got {form!r}')
+    return PointwiseEnlarged if form == "pointwise" else Enlarged
+
+
+def enlarged(width: Width, misspecification: float, form: EnlargementForm = "published") -> Width:
     """Enlarge a width by a misspecification, unless it already is or the misspecification is 0.
 
     Raises:
-        ValueError: If the width is enlarged by another misspecification, or the number is negative
-            or not finite.
+        ValueError: If the width is enlarged by another misspecification, the number is negative or
+            not finite, or the form is unknown.
     """
+    kind = enlarging(form)
     misspecification = check_misspecification(misspecification)
     if not misspecification:
         return width
@@ -108,7 +143,7 @@ def enlarged(width: Width, misspecification: float) -> Width:
     while isinstance(inner, Scaled):
         inner = as_width(inner.width)
     if not isinstance(inner, Enlarged):
-        return Enlarged(width, misspecification)
+        return kind(width, misspecification)
     if inner.misspecification != misspecification:
         raise ValueError(
             f"width must be enlarged by the misspecification {misspecification}, or not at all, "
@@ -132,8 +167,34 @@ def share_of_enlargement(width: Width, t: int, noise_variance: float) -> float:
         return width.factor * share_of_enlargement(as_width(width.width), t, noise_variance)
     if not isinstance(width, Enlarged):
         return 0.0
+    if isinstance(width, PointwiseEnlarged):
+        return share_of_enlargement(as_width(width.width), t, noise_variance)
     own = width.misspecification * math.sqrt(t / noise_variance)
     return own + share_of_enlargement(as_width(width.width), t, noise_variance)
+
+
+def pointwise_misspecification(width: Width) -> float:
+    """The number by which ||zeta||_1 is multiplied in the half-widths, at any depth of nesting.
+
+    Args:
+        width: Any width.
+
+    Returns:
+        eps of `PointwiseEnlarged`, in units of f; 0 if the width is not enlarged so.
+    """
+    if isinstance(width, Scaled):
+        return width.factor * pointwise_misspecification(as_width(width.width))
+    if not isinstance(width, Enlarged):
+        return 0.0
+    own = width.misspecification if isinstance(width, PointwiseEnlarged) else 0.0
+    return own + pointwise_misspecification(as_width(width.width))
+
+
+def ladder_of(width: Width) -> Ladder | None:
+    """The `Ladder` of a width, at any depth of nesting, or None."""
+    while isinstance(width, Scaled | Enlarged):
+        width = as_width(width.width)
+    return width if isinstance(width, Ladder) else None
 
 
 def enlargement(misspecification: float, t: int, noise_variance: Tensor) -> Tensor:

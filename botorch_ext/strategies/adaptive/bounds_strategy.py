@@ -26,9 +26,10 @@ from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.records import in_sign, plain
+from botorch_ext.search.intersected import Ridges
 from botorch_ext.state import Log, parts_of
 from botorch_ext.strategies.action_sets import Choices
-from botorch_ext.strategies.adaptive.bounds import Bounds, Models
+from botorch_ext.strategies.adaptive.bounds import Bounds, Models, interval_of
 from botorch_ext.strategies.adaptive.judges import Judge
 from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy, TrialRows
 from botorch_ext.strategies.adaptive.predictions import Interval, Play, Played, ToldOnly
@@ -41,7 +42,12 @@ from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.strategies.prior_warnings import LOOKS, odd_lengthscales, odd_scale
 from botorch_ext.widths import Width, as_tensor_like
 from botorch_ext.widths.base import SEVERAL_TIMES, as_widths
-from botorch_ext.widths.composed import share_of_enlargement
+from botorch_ext.widths.composed import (
+    ladder_of,
+    pointwise_misspecification,
+    share_of_enlargement,
+)
+from botorch_ext.widths.tight import Ladder
 
 
 class PendingTrials(TypedDict, total=False):
@@ -160,6 +166,8 @@ class BoundsStrategy(Strategy):
     """
 
     record = Played
+    #: Whether the width may be a `Ladder`, or enlarged at each point.
+    takes_ladders: bool = True
 
     def __init__(
         self,
@@ -216,6 +224,18 @@ class BoundsStrategy(Strategy):
         self.rejected: dict[int, int] = {}
         self.all_rejected_at: int | None = None
         widths = [self.width] if isinstance(self.width, Width) else self.width
+        ladders = [ladder_of(own) for own in widths]
+        # The multiples of the ridges at which bounds are intersected; None: one ridge.
+        self._ridges = _shared_ridges(ladders)
+        self._limits = [math.inf if own is None else own.rkhs_bound for own in ladders]
+        if self._ridges is not None and not self.takes_ladders:
+            raise ValueError(f"width must have one ridge for {type(self).__name__}, got {width!r}")
+        self._enlargements = [pointwise_misspecification(own) for own in widths]
+        if any(self._enlargements) and (pending == "censor" or not self.takes_ladders):
+            raise ValueError(
+                f'the form of the enlargement must be "published" for {type(self).__name__} with '
+                f"pending {pending!r}, got {width!r}"
+            )
         # The noise variances of all models, if a width is enlarged: numbers, so that no step waits
         # for the device.
         self._noise: list[float] = []
@@ -229,8 +249,15 @@ class BoundsStrategy(Strategy):
             posterior.add(*self._initial)
         self._num_data_before = posterior.num_observations
         self._rows: TrialRows[Models] = TrialRows(posterior, policy)
+        # The values of the rows of no trial.
+        first = posterior.parts[0]
+        known = first.each(first.model.train_targets)[0] if self._num_data_before else None
+        self._first_values: list[float] = [] if known is None else known.tolist()
+        # The models at every ridge; None if the width has one ridge.
+        self._at_ridges: TrialRows[Models] | None = None
         self._restart()
         self._grow()
+        self._follow_models()
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -303,15 +330,7 @@ class BoundsStrategy(Strategy):
         checked = self.checked_context(context)
         X = self.domain.require_contains(X)
         bounds = self._bounds(self._rows.current().posterior, checked)
-        if bounds.of_candidates is not None and isinstance(self.domain, FiniteSet):
-            index = self.domain.index(X)
-            mean, _, half_width = (
-                bounds.models.at(values, index)  # pyright: ignore
-                for values in bounds.of_candidates
-            )
-            return self.history.sign * mean, half_width
-        mean, std = bounds.upper().models.mean_and_std(with_context(X, checked))
-        half_width = bounds.widths[:, None] * std + bounds.offsets[:, None]
+        mean, half_width = bounds.bands(X, self.domain)
         return self.history.sign * mean, half_width
 
     def report(self) -> dict[str, Any]:
@@ -342,7 +361,7 @@ class BoundsStrategy(Strategy):
         rows = self._rows.current()
         posterior, summary = rows.posterior, super().report()
         evidence, played = self._evidence(rows), self.times_played()
-        widths = self._bounds(posterior).widths.tolist()
+        widths = self._bounds(posterior).widths[self._own_ridge :: self._num_ridges].tolist()
         gains = posterior.information_gain().tolist()
         models: list[dict[str, Any]] = [
             {
@@ -386,7 +405,7 @@ class BoundsStrategy(Strategy):
     # --- decisions --------------------------------------------------------------------------------
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        self._rows.catch_up()
+        self._catch_up()
         fit = {}
         if self.refits is not None and self.refits.is_due(self.num_data):
             numbers = self.refits.fit(*self._data())
@@ -411,6 +430,12 @@ class BoundsStrategy(Strategy):
             info["pessimistic"] = self._record(bounds, pick.opponent, place)
         return pick.x, info | fit
 
+    def _catch_up(self) -> None:
+        """Adds the waiting rows and values to all models."""
+        self._rows.catch_up()
+        if self._at_ridges is not None:
+            self._at_ridges.catch_up()
+
     # --- fits -------------------------------------------------------------------------------------
 
     def _data(self) -> tuple[Tensor, Tensor]:
@@ -431,6 +456,8 @@ class BoundsStrategy(Strategy):
         refits.adopt(numbers, self.num_data if is_fit else None)
         values = [] if self._initial is None else self._initial[1].tolist()
         self._rows = self._rows.moved_to(refits.models(self._data()[0]), values, self.history)
+        self._first_values = values
+        self._follow_models()
 
     def _restart(self) -> None:
         """Before the first fit, plays with the mode of the prior, scaled to the observations so
@@ -458,12 +485,52 @@ class BoundsStrategy(Strategy):
 
     def _bounds(self, posterior: Models, context: Tensor | None = None) -> Bounds:
         t, of_alive = posterior.num_observations + 1, self._current_width()
+        at_ridges = None if self._at_ridges is None else self._at_ridges.current().posterior
+        models = posterior if at_ridges is None else at_ridges
         if not isinstance(of_alive, Width):
-            of_alive = [of_alive[id] for id in self.alive]
-        widths = posterior.width(of_alive, t)
+            of_alive = [of_alive[id] for id in self.alive for _ in range(self._num_ridges)]
+        widths, offsets = models.width(of_alive, t), models.offset(of_alive, t)
+        if self._ridges is None and not any(self._enlargements):
+            if self._rows.policy.inflate:
+                widths = widths * posterior.pending_information_gain().exp()
+            return Bounds(posterior, widths, offsets, context)
+        enlargements = caps = limits = None
+        inflation = 1.0
         if self._rows.policy.inflate:
-            widths = widths * posterior.pending_information_gain().exp()
-        return Bounds(posterior, widths, posterior.offset(of_alive, t), context)
+            inflation = models.pending_information_gain().exp()
+            widths = widths * inflation
+        if any(self._enlargements):
+            enlargements = widths.new_tensor(self._of_alive(self._enlargements))
+            enlargements = enlargements.repeat_interleave(self._num_ridges)
+            if models.pending:
+                caps = (t / models.noise_variance).sqrt() * inflation
+        if self._ridges is not None:
+            limits = widths.new_tensor(self._of_alive(self._limits))
+        ridges = Ridges(self._num_ridges, limits)
+        return Bounds(posterior, widths, offsets, context, enlargements, caps, at_ridges, ridges)
+
+    @property
+    def _num_ridges(self) -> int:
+        return 1 if self._ridges is None else len(self._ridges)
+
+    @property
+    def _own_ridge(self) -> int:
+        """The position of the models' own ridge among the ridges."""
+        return 0 if self._ridges is None else self._ridges.index(1.0)
+
+    def _of_alive(self, numbers: list[float]) -> list[float]:
+        """Numbers of the widths for each model that is not eliminated."""
+        return numbers * len(self.alive) if len(numbers) == 1 else [numbers[i] for i in self.alive]
+
+    def _follow_models(self) -> None:
+        """Makes the models at every ridge anew, with all data, after the models have changed."""
+        self._rows.catch_up()
+        if self._ridges is not None:
+            models = self._rows.posterior.at_ridges(self._ridges)
+            self._at_ridges = self._rows.moved_to(models, self._first_values, self.history)
+        rows = self._rows if self._at_ridges is None else self._at_ridges
+        if any(self._enlargements) and isinstance(rows.posterior, FiniteCandidates):
+            rows.posterior.keep_weights()
 
     def _evidence(self, rows: TrialRows[Models]) -> Tensor:
         return rows.posterior.log_marginal_likelihood(rows.untold(self.history))
@@ -521,15 +588,9 @@ class BoundsStrategy(Strategy):
     ) -> dict[str, Any]:
         """The ``info`` of a trial about a model, at a candidate (given by its row) or at a joint
         row. ``numbers`` are its mean, std, width and offset there, if they are known."""
-        models: Any = bounds.models
         untold = self._rows.untold(self.history) if self.judge.needs_predictions else []
         if numbers is None:
-            if bounds.of_candidates is not None:
-                moments = (models.at(values[position], at) for values in bounds.of_candidates[:2])
-                own = [*moments, bounds.widths[position], bounds.offsets[position]]
-            else:
-                own = bounds.at_point(position, cast(Tensor, at))
-            numbers = torch.stack(own).tolist()
+            numbers = torch.cat(bounds.numbers(position, at)).tolist()
         id = self.alive[position]
         now = told = self._interval(id, numbers)
         if untold:
@@ -540,33 +601,42 @@ class BoundsStrategy(Strategy):
     def _interval(self, id: int, numbers: list[float]) -> Interval:
         """The confidence interval of a model, in the units of the observations; raises a ValueError
         if its width or offset is one that no record may have."""
-        *_, width, offset = numbers
+        limit = self._limits[0 if len(self._limits) == 1 else id]
+        interval = interval_of(numbers, self._ridges, limit)
+        width, offset = interval.width, interval.offset
         if not (0 <= width < math.inf and 0 <= offset < math.inf):
             kind = type(self._width_of(id)).__name__
             raise ValueError(
                 f"width must give non-negative and finite numbers, got {width} and the offset "
                 f"{offset} from {kind}"
             )
-        return self._in_units(Interval(*numbers))
+        return self._in_units(interval)
 
     def _told_only(
         self, bounds: Bounds, position: int, at: int | Tensor, untold: list[int]
     ) -> list[float]:
-        """The mean, std, width and offset of a model at a point, from told data alone."""
-        models: Any = bounds.models
-        mean, std, gain = models.moments_without(position, untold, at)
-        untwinned = models.plain(position)
+        """The `numbers` of a model at a point, from told data alone."""
+        models: Any = bounds.all_models
+        mean, std, gain = bounds.moments_without(position, untold, at)
+        untwinned = bounds.models.plain(position)
         if untwinned != position:
-            gain = models.moments_without(untwinned, untold, at)[2]
+            gain = bounds.moments_without(untwinned, untold, at)[2]
         told = ToldOnly(
-            models.noise_variance[position],
+            models.noise_variance[bounds.rows_of(position)],
             models.num_observations - len(untold),
             models.dim,
             gain,
         )
         own, t = self._width_of(self.alive[position]), told.num_observations + 1
-        numbers = [as_tensor_like(value, mean) for value in (own(t, told), own.offset(t, told))]
-        return torch.stack([mean, std, *numbers]).tolist()
+        width, offset = (
+            as_tensor_like(value, mean).expand(mean.shape)
+            for value in (own(t, told), own.offset(t, told))
+        )
+        if bounds.enlargements is not None:
+            rows = bounds.rows_of(position)
+            offset = offset + bounds.enlargements[rows] * bounds.norms_at(position, at)
+        numbers = [mean, std, width, offset, *bounds.prior_at(position, at)]
+        return torch.cat(numbers).tolist()
 
     def _predict_again(self, trial: Trial) -> None:
         """Computes the predictions in ``info`` of a trial again, with corrected values."""
@@ -608,7 +678,10 @@ class BoundsStrategy(Strategy):
     def _absorb(self, event: Event) -> None:
         if isinstance(event, Asked | Attached):
             self._absorb_trial(event.trial)
-        if not self._rows.absorb(event, self.history):
+        is_told = self._rows.absorb(event, self.history)
+        if self._at_ridges is not None:
+            self._at_ridges.absorb(event, self.history)
+        if not is_told:
             return
         num_data = self._rows.num_data
         if num_data & (num_data - 1) == 0:  # a power of 2
@@ -621,7 +694,7 @@ class BoundsStrategy(Strategy):
                 self._reject(model)
 
     def _absorb_trial(self, trial: Trial) -> None:
-        self._rows.catch_up()
+        self._catch_up()
         if self._is_play(trial.id):
             if self._noise and EnlargementWarning not in self._noted:
                 self._note_enlargement(trial.info)
@@ -645,12 +718,19 @@ class BoundsStrategy(Strategy):
             self._noise += self._rows.posterior.noise_variance[-len(added) :].tolist()
         self.alive += range(len(self.names), len(self.names) + len(added))
         self.names += added
+        if added:
+            self._follow_models()
 
     def _reject(self, id: int) -> None:
         """Eliminates a model and drops its posterior; the last model stays, with a warning."""
         if len(self.alive) > 1:
+            position = self.alive.index(id)
             self._rows.posterior = self._rows.posterior.successor()
-            self._rows.posterior.drop(self.alive.index(id))
+            self._rows.posterior.drop(position)
+            if self._at_ridges is not None:
+                self._at_ridges.posterior = self._at_ridges.posterior.successor()
+                for _ in range(self._num_ridges):
+                    self._at_ridges.posterior.drop(self._num_ridges * position)
             self.alive.remove(id)
             self.rejected[id] = self.num_data
         elif self.all_rejected_at is None:
@@ -708,6 +788,14 @@ class BoundsStrategy(Strategy):
             said = odd_scale(model, *self._data())
             if said is not None:
                 self._note_once(said, PriorScaleWarning)
+
+
+def _shared_ridges(ladders: Sequence[Ladder | None]) -> tuple[float, ...] | None:
+    """The ridges of the widths, None if they have one; raises a ValueError if they differ."""
+    first, *others = (None if ladder is None else ladder.ridges for ladder in ladders)
+    if any(ridges != first for ridges in others):
+        raise ValueError(f"width must have the same ridges for all models, got {ladders!r}")
+    return first
 
 
 def _checked_models(

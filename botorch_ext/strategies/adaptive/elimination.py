@@ -14,6 +14,7 @@ from botorch_ext.strategies.adaptive.predictions import Interval
 from botorch_ext.strategies.events import Trial
 from botorch_ext.widths import Width, enlarged, with_delta
 from botorch_ext.widths.base import as_widths
+from botorch_ext.widths.composed import EnlargementForm
 
 
 class PredictionTests(Judge):
@@ -51,7 +52,7 @@ class PredictionTests(Judge):
                 trial.id,
                 model,
                 told.half_width,
-                value - told.mean,
+                value - told.center,
                 side,
             )
             if test.fails:
@@ -91,6 +92,8 @@ class HyperparameterElimination(BoundsStrategy):
         delta: The probability that the true model is eliminated or that a bound fails.
         misspecification: eps, the largest distance of f to what the true model can express. It
             enlarges the width, and the bound of the test by eps for each observation.
+        enlargement: How the width is enlarged, "published" or "pointwise": see `Enlarged` and
+            `PointwiseEnlarged`.
         options: The keyword arguments of `BoundsStrategy`.
 
     Raises:
@@ -111,10 +114,11 @@ class HyperparameterElimination(BoundsStrategy):
         noise_std: float,
         delta: float = 0.1,
         misspecification: float = 0.0,
+        enlargement: EnlargementForm = "published",
         **options: Unpack[BoundsOptions],
     ) -> None:
         judge = PredictionTests(noise_std, delta, misspecification)
-        width = tested_width(width, misspecification, delta)
+        width = tested_width(width, misspecification, delta, enlargement)
         super().__init__(domain, models, width, judge=judge, **options)
 
     @property
@@ -124,7 +128,10 @@ class HyperparameterElimination(BoundsStrategy):
 
 
 def tested_width(
-    width: Width | float | Sequence[Width | float], misspecification: float, delta: float | None
+    width: Width | float | Sequence[Width | float],
+    misspecification: float,
+    delta: float | None,
+    enlargement: EnlargementForm,
 ) -> Width | list[Width]:
     """The width that goes with tests which spend delta/2: enlarged, and valid with probability
     1 - delta/2. If ``delta`` is None there are no tests, and the width is only enlarged.
@@ -134,10 +141,12 @@ def tested_width(
     """
     widths = as_widths(width)
     if isinstance(widths, Width):
-        return _tested(widths, misspecification, delta)
-    return [_tested(own, misspecification, delta) for own in widths]
+        return _tested(widths, misspecification, delta, enlargement)
+    return [_tested(own, misspecification, delta, enlargement) for own in widths]
 
 
-def _tested(width: Width, misspecification: float, delta: float | None) -> Width:
+def _tested(
+    width: Width, misspecification: float, delta: float | None, enlargement: EnlargementForm
+) -> Width:
     width = width if delta is None else with_delta(width, delta / 2)
-    return enlarged(width, misspecification)
+    return enlarged(width, misspecification, enlargement)

@@ -85,6 +85,7 @@ class InsuredStrategy(BoundsStrategy):
     """
 
     record = PlayedInsured
+    takes_ladders = False
 
     def __init__(
         self,

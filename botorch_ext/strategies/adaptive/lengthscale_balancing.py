@@ -113,6 +113,8 @@ class LengthscaleBalancing(BoundsStrategy):
             censored.
     """
 
+    takes_ladders = False
+
     def __init__(
         self,
         domain: Domain,

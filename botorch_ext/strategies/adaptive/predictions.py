@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from botorch_ext.hyperparameters.fitted import Hyperparameters
-from botorch_ext.records import Finite, NonNegative
+from botorch_ext.records import Finite, NonNegative, Positive
 
 
 @dataclass(frozen=True)
@@ -19,17 +19,33 @@ class Interval:
         std: The posterior standard deviation.
         width: The multiplier of the standard deviation.
         offset: The part of the half-width that is added to ``width * std``.
+        ridge: If bounds at several ridges are intersected, the multiple of the model's ridge whose
+            numbers these are: that of the least upper bound.
+        upper: The upper end of the intersection, if there are several ridges.
+        lower: Its lower end.
     """
 
     mean: Finite
     std: NonNegative
     width: NonNegative
     offset: NonNegative
+    ridge: Positive | None = None
+    upper: Finite | None = None
+    lower: Finite | None = None
+
+    @property
+    def center(self) -> float:
+        """The middle of the interval."""
+        if self.upper is None or self.lower is None:
+            return self.mean
+        return (self.upper + self.lower) / 2
 
     @property
     def half_width(self) -> float:
-        """Half the length of the interval."""
-        return self.width * self.std + self.offset
+        """Half the length of the interval; 0 if its ends have passed each other."""
+        if self.upper is None or self.lower is None:
+            return self.width * self.std + self.offset
+        return max(self.upper - self.lower, 0.0) / 2
 
 
 @dataclass(frozen=True)
@@ -45,6 +61,9 @@ class Prediction:
         width: As for `Interval`.
         offset: As for `Interval`.
         told: If models are judged by their predictions, the interval from told data alone.
+        ridge: As for `Interval`.
+        upper: As for `Interval`.
+        lower: As for `Interval`.
     """
 
     model: int
@@ -53,6 +72,9 @@ class Prediction:
     width: NonNegative
     offset: NonNegative
     told: Interval | None = None
+    ridge: Positive | None = None
+    upper: Finite | None = None
+    lower: Finite | None = None
 
 
 @dataclass(frozen=True)

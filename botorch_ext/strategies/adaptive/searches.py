@@ -122,12 +122,11 @@ class Highest(Search):
             numbers: list[Any] = []
             if model is None:  # its numbers are read together with the row
                 at = with_context(points.index_select(0, row)[0], bounds.context)
-                numbers = [number.view(1) for number in bounds.at_point(0, at)]
+                numbers = bounds.numbers(0, at)
             row, model, *numbers = _read((row, model), numbers)
             known = numbers if numbers else None
             return Pick(points[row].clone(), model, dict(choices.places(row)), numbers=known)
-        mean, _, half_width = bounds.of_candidates
-        values = mean + half_width
+        values = bounds.within_candidates(1)
         values = values if choices.rows is None else values[:, choices.rows]  # (m, N)
         row, model = best_pair(values, contenders, weights)
         at = row if choices.rows is None else choices.rows[row]
@@ -169,12 +168,10 @@ class WorstCase(Search):
         return self._in_box(bounds, turn, self.balls)
 
     def _in_set(self, bounds: Bounds, balls: FiniteBalls) -> Pick:
-        of_candidates: Any = bounds.of_candidates
-        mean, _, half_width = of_candidates
-        worst, _ = balls.worst_case(mean + half_width)
+        worst, _ = balls.worst_case(bounds.within_candidates(1))
         center, model = _read(best_pair(worst))
         near = balls.neighbours(center)
-        row, opponent = _read(best_pair((half_width - mean)[:, near]))
+        row, opponent = _read(best_pair(-bounds.within_candidates(-1)[:, near]))
         candidates, index = bounds.models.candidates, int(near[row])  # pyright: ignore
         info = {"index": index, "center_index": center, "center": candidates[center].tolist()}
         return Pick(candidates[index].clone(), model, info, opponent)

@@ -25,6 +25,7 @@ from botorch_ext.strategies.adaptive.predictions import PlayedWorstCase
 from botorch_ext.strategies.adaptive.searches import WorstCase
 from botorch_ext.strategies.events import Trial
 from botorch_ext.widths import Width
+from botorch_ext.widths.composed import EnlargementForm
 
 
 class StableStrategy(BoundsStrategy):
@@ -63,6 +64,8 @@ class StableStrategy(BoundsStrategy):
         delta: The probability that the true model is eliminated or that a bound fails.
         misspecification: eps, the largest distance of f to what the true model can express. It
             enlarges the width and the bounds of the tests.
+        enlargement: How the width is enlarged, "published" or "pointwise": see `Enlarged` and
+            `PointwiseEnlarged`.
         options: The keyword arguments of `BoundsStrategy`; ``context_domain`` must be None.
 
     Raises:
@@ -87,6 +90,7 @@ class StableStrategy(BoundsStrategy):
         noise_std: float | None = None,
         delta: float = 0.1,
         misspecification: float = 0.0,
+        enlargement: EnlargementForm = "published",
         **options: Unpack[BoundsOptions],
     ) -> None:
         self.perturbations = Perturbations(radius, norm)
@@ -95,7 +99,8 @@ class StableStrategy(BoundsStrategy):
         if noise_std is not None:
             sides = ("optimistic", "pessimistic")
             judge = PredictionTests(noise_std, delta, misspecification, sides)
-        width = tested_width(width, misspecification, None if judge is None else delta)
+        tested = None if judge is None else delta
+        width = tested_width(width, misspecification, tested, enlargement)
         if options.get("context_domain") is not None:
             raise ValueError("context_domain must be None: StableStrategy takes no contexts")
         super().__init__(

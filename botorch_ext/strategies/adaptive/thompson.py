@@ -56,6 +56,8 @@ class ThompsonSampling(BoundsStrategy):
         options: The keyword arguments of `BoundsStrategy`; ``pending`` is "ignore" by default.
     """
 
+    takes_ladders = False
+
     def __init__(
         self,
         domain: Domain,

@@ -1,0 +1,264 @@
+"""Upper bounds that hold together at several ridges, and bounds enlarged at each point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from botorch_ext.domains.chunks import in_chunks
+from botorch_ext.domains.contexts import with_context
+from botorch_ext.kernels.batching import members_of
+from botorch_ext.search.models import UpperBounds
+from botorch_ext.search.objectives import FunctionObjective
+
+
+@dataclass(frozen=True, eq=False)
+class HalfWidths:
+    """The half-widths width * std + offset + eps * min(||zeta||_1, cap * std) of M models.
+
+    Args:
+        widths: The ``M`` widths.
+        offsets: The ``M`` offsets.
+        enlargements: The ``M`` numbers eps; None for zeros.
+        caps: The ``M`` caps while trials are pending, which narrow bounds at pending points; None
+            for no caps.
+    """
+
+    widths: Tensor
+    offsets: Tensor
+    enlargements: Tensor | None = None
+    caps: Tensor | None = None
+
+    def of(self, std: Tensor, norms: Tensor | None = None) -> Tensor:
+        """The half-widths, ``M x n``.
+
+        Args:
+            std: The standard deviations, ``M x n``.
+            norms: The sums of absolute weights ||zeta||_1, ``M x n``; None without enlargements.
+        """
+        half = torch.addcmul(self.offsets[:, None], self.widths[:, None], std)
+        if norms is None or self.enlargements is None:
+            return half
+        if self.caps is not None:
+            norms = torch.minimum(norms, self.caps[:, None] * std)
+        return torch.addcmul(half, self.enlargements[:, None], norms)
+
+    def gradients(
+        self, std: Tensor, std_gradient: Tensor, norms: Tensor | None, norm_gradient: Tensor | None
+    ) -> Tensor:
+        """The gradients of `of`, ``M x n x d``, from those of its arguments."""
+        gradient = self.widths[:, None, None] * std_gradient
+        if norms is None or norm_gradient is None or self.enlargements is None:
+            return gradient
+        if self.caps is not None:
+            capped = (self.caps[:, None] * std < norms).unsqueeze(-1)
+            norm_gradient = torch.where(
+                capped, self.caps[:, None, None] * std_gradient, norm_gradient
+            )
+        return torch.addcmul(gradient, self.enlargements[:, None, None], norm_gradient)
+
+    def select(self, positions: Sequence[int] | slice) -> HalfWidths:
+        """The half-widths of some of the models."""
+
+        def of(values: Tensor) -> Tensor:
+            if isinstance(positions, slice):
+                return values[positions]
+            return members_of(values, positions)
+
+        enlargements, caps = (
+            each if each is None else of(each) for each in (self.enlargements, self.caps)
+        )
+        return HalfWidths(of(self.widths), of(self.offsets), enlargements, caps)
+
+
+@dataclass(frozen=True, eq=False)
+class Ridges:
+    """The number of ridges of each of m models, and the limits of all bounds.
+
+    Args:
+        num: R, the number of ridges of each model.
+        limits: The ``m`` numbers B: bounds are kept within the prior mean +- B times the prior
+            standard deviation. None: no limits.
+    """
+
+    num: int = 1
+    limits: Tensor | None = None
+
+    def intersected(self, values: Tensor, prior: tuple[Tensor, Tensor] | None, sign: int) -> Tensor:
+        """The least upper bounds, or the greatest lower bounds.
+
+        Args:
+            values: The bounds at each ridge, ``m R x n``.
+            prior: The prior means and standard deviations of the m models, ``m x n`` each; needed
+                if there are limits.
+            sign: 1 for upper bounds, -1 for lower bounds.
+
+        Returns:
+            The bounds of each model, ``m x n``.
+        """
+        values = values.unflatten(0, (-1, self.num))
+        within = values.amin(dim=1) if sign > 0 else values.amax(dim=1)
+        if self.limits is None or prior is None:
+            return within
+        mean, std = prior
+        reach = self.limits[:, None] * std
+        return within.clamp(mean - reach, mean + reach)
+
+
+@dataclass(frozen=True, eq=False)
+class IntersectedBounds(UpperBounds):
+    """The upper bounds of m models, each the least of its bounds at several ridges, or enlarged at
+    each point for a misspecification.
+
+    Args:
+        models: The models at every ridge, ``m R``; those of one model follow each other.
+        widths: The ``m R`` widths.
+        offsets: The ``m R`` offsets.
+        context: As for `UpperBounds`.
+        enlargements: As for `HalfWidths`.
+        caps: As for `HalfWidths`.
+        ridges: The ridges.
+        sign: 1 for upper bounds, -1 for lower bounds.
+    """
+
+    enlargements: Tensor | None = None
+    caps: Tensor | None = None
+    ridges: Ridges = field(default_factory=Ridges)
+    sign: int = 1
+
+    @cached_property
+    def half(self) -> HalfWidths:
+        """The half-widths of the models at every ridge."""
+        return HalfWidths(self.widths, self.offsets, self.enlargements, self.caps)
+
+    @property
+    def num_models(self) -> int:
+        return self.models.num_models // self.ridges.num
+
+    @property
+    def order(self) -> list[int]:
+        return list(range(self.num_models))
+
+    def select(self, positions: Sequence[int]) -> IntersectedBounds:
+        """The upper bounds of some of the models."""
+        num, limits = self.ridges.num, self.ridges.limits
+        rows = [num * position + ridge for position in positions for ridge in range(num)]
+        half = self.half.select(rows)
+        limits = limits if limits is None else members_of(limits, positions)
+        return replace(
+            self,
+            models=self.models.select(rows),
+            **vars(half),
+            ridges=Ridges(num, limits),
+        )
+
+    def _values(self, X: Tensor) -> Tensor:
+        joint = with_context(X, self.context)
+        mean, std = self.models.mean_and_std(joint)
+        norms = None if self.half.enlargements is None else self.models.weight_norms(joint)
+        values = mean + self.sign * self.half.of(std, norms)
+        prior = None
+        if self.ridges.limits is not None:
+            prior = self._of_models(*self.models.prior(joint))
+        return self.ridges.intersected(values, prior, self.sign)
+
+    def values_and_gradients(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The values at points and their gradients.
+
+        Args:
+            X: ``n x d`` points, or ``m x n x d`` with own points for each model.
+
+        Returns:
+            The values, ``m x n``, and the gradients, ``m x n x d``.
+        """
+        chunks = in_chunks(X, self.entries)
+        if len(chunks) == 1:
+            return self._of_chunk(X)
+        values, gradients = zip(*map(self._of_chunk, chunks), strict=True)
+        return torch.cat(values, dim=1), torch.cat(gradients, dim=1)
+
+    def _of_chunk(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        num, (n, d) = self.ridges.num, X.shape[-2:]
+        if X.ndim == 3:
+            X = X.repeat_interleave(num, dim=0)
+        of_parts = [
+            self._of_part(part.model, members_of(X, part.positions) if X.ndim == 3 else X, half)
+            for part in self.models.parts
+            for half in [self.half.select(part.positions)]
+        ]
+        values, gradients = (
+            self.models.in_order(list(each)) for each in zip(*of_parts, strict=True)
+        )
+        values, gradients = values.view(-1, num, n), gradients.view(-1, num, n, d)
+        signed = self.sign * values
+        least, which = signed.min(dim=1, keepdim=True)
+        gradient = gradients.take_along_dim(which.unsqueeze(-1), dim=1)[:, 0]
+        height = self.sign * least[:, 0]
+        if self.ridges.limits is None:
+            return height, gradient
+        for side in (1, -1):
+            end, slope = self._limit(X, side)
+            beyond = side * (height - end) > 0
+            height, gradient = end.where(beyond, height), slope.where(beyond[..., None], gradient)
+        return height, gradient
+
+    def _of_part(self, model: Any, X: Tensor, half: HalfWidths) -> tuple[Tensor, Tensor]:
+        """The values and the gradients of a batch of models at each ridge."""
+        joint, d = with_context(X, self.context), X.shape[-1]
+        size = len(half.widths)
+        if not (model.has_closed_form_gradient and model.num_observations):
+            joint = joint.expand(size, *joint.shape[-2:]) if joint.ndim == 2 else joint
+            return self._through_autograd(model, joint, half, d)
+        joint = joint if model.batch_shape or joint.ndim == 2 else joint[0]
+        answers: Any
+        if half.enlargements is None:
+            answers = (*model.mean_std_and_gradients(joint), None, None)
+        else:
+            answers = model.weight_norms_and_gradients(joint)
+        if not model.batch_shape:
+            answers = [each if each is None else each.unsqueeze(0) for each in answers]
+        mean, std, mean_gradient, std_gradient, norms, norm_gradient = answers
+        value = mean + self.sign * half.of(std, norms)
+        slopes = half.gradients(std, std_gradient, norms, norm_gradient)
+        return value, (mean_gradient + self.sign * slopes)[..., :d]
+
+    def _through_autograd(
+        self, model: Any, joint: Tensor, half: HalfWidths, dim: int
+    ) -> tuple[Tensor, Tensor]:
+        def value(X: Tensor) -> Tensor:
+            X = X if model.batch_shape else X[0]
+            mean, variance, _ = model.moments(model.transform_inputs(X))
+            std = variance.clamp_min(torch.finfo(variance.dtype).eps ** 2).sqrt()
+            norms = None if half.enlargements is None else model.weight_norms(X)
+            if not model.batch_shape:
+                mean, std = mean.unsqueeze(0), std.unsqueeze(0)
+                norms = norms if norms is None else norms.unsqueeze(0)
+            return mean + self.sign * half.of(std, norms)
+
+        values, gradients = FunctionObjective(value).value_and_gradient(joint)
+        return values, gradients[..., :dim]
+
+    def _limit(self, X: Tensor, side: int) -> tuple[Tensor, Tensor]:
+        """The highest values of the models, ``m x n``, and their gradients, ``m x n x d``; with
+        side -1 the lowest ones."""
+        num, limits = self.ridges.num, cast(Tensor, self.ridges.limits)
+        own = X[::num] if X.ndim == 3 else X.expand(self.num_models, *X.shape)
+
+        def limit(X: Tensor) -> Tensor:
+            ends = []
+            for position, x in enumerate(X):
+                mean, std = self.models.prior(with_context(x, self.context))
+                row = num * position
+                ends.append(mean[row] + side * limits[position] * std[row])
+            return torch.stack(ends)
+
+        return FunctionObjective(limit).value_and_gradient(own)
+
+    def _of_models(self, *values: Tensor) -> tuple[Tensor, Tensor]:
+        mean, std = (each[:: self.ridges.num] for each in values)
+        return mean, std

@@ -1,0 +1,183 @@
+"""Strategies with bounds at several ridges, and with enlargements at each point, decide as plain
+algebra does."""
+
+import numpy as np
+import pytest
+import torch
+
+import botorch_ext as bx
+from botorch_ext import widths
+from tests.helpers import drawn, matern, rbf, tolerance
+from tests.oracles.tight import Tight
+
+B, SIGMA, LAM, DELTA, EPS = 1.5, 0.1, 0.02, 0.1, 0.05
+POINTS = drawn(25, 2, seed=1)
+CLOSE = tolerance(torch.float64)
+
+
+def first_highest(values):
+    return int(np.argmax(values >= values.max() - 1e-9 * abs(values.max())))
+
+
+def f(x):
+    return float(torch.sin(5 * x[0]) + x[1])
+
+
+def oracle(kernel, X, y, at, ridges, pending=None):
+    rows = X if pending is None else torch.cat([X, pending])
+    K, k, prior = (
+        kernel(*pair).to_dense().detach().numpy() for pair in ((rows, rows), (rows, at), (at, at))
+    )
+    return Tight(K, k, np.diag(prior), y.numpy(), LAM, B, SIGMA, DELTA, ridges)
+
+
+def data_of(strategy):
+    told = strategy.history.values
+    X = torch.stack([strategy.history.trials[id].point for id in told])
+    return X, torch.tensor(list(told.values()), dtype=torch.float64)
+
+
+def made(width, enlargement, kernel, **options):
+    if enlargement is None:
+        return bx.algorithms.gp_ucb(
+            bx.FiniteSet(POINTS), kernel, noise_variance=LAM, width=width, **options
+        )
+    return bx.algorithms.ec_gp_ucb(
+        bx.FiniteSet(POINTS),
+        kernel,
+        noise_variance=LAM,
+        width=width,
+        misspecification=EPS,
+        enlargement=enlargement,
+        **options,
+    )
+
+
+LADDER = widths.Ladder(B, SIGMA, DELTA)
+KINDS = {
+    "mixture": (widths.Mixture(B, SIGMA, DELTA), None, (1.0,)),
+    "ladder": (LADDER, None, LADDER.ridges),
+    "pointwise mixture": (widths.Mixture(B, SIGMA, DELTA), "pointwise", (1.0,)),
+    "pointwise ladder": (widths.Ladder(B, SIGMA, DELTA, (1, 0.5, 30)), "pointwise", (0.5, 1, 30)),
+}
+
+
+@pytest.mark.parametrize("kernel", [rbf(0.3), matern(0.4)], ids=["rbf", "matern"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_decisions_on_a_set_are_those_of_the_definition(kind, kernel):
+    width, enlargement, ridges = KINDS[kind]
+    strategy = made(width, enlargement, kernel)
+    noise = drawn(40, seed=2, low=-SIGMA, high=SIGMA)
+    strategy.tell(strategy.ask(), 0.3)
+    for step in range(40):
+        mean, half_width = strategy.bands(POINTS)
+        trial = strategy.ask()
+        X, y = data_of(strategy)
+        plain = oracle(kernel, X, y, POINTS, ridges)
+        eps = 0.0 if enlargement is None else EPS
+        lower, upper = plain.bounds(eps, clip=isinstance(width, widths.Ladder))
+        row = first_highest(upper)
+        assert trial.info["index"] == row
+        np.testing.assert_allclose(mean[0] + half_width[0], upper, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(mean[0] - half_width[0], lower, rtol=1e-8, atol=1e-8)
+        info = trial.info
+        a = LAM * info.get("ridge", 1.0)
+        for name, value in {
+            "mean": plain.mean(a)[row],
+            "std": plain.std(a)[row],
+            "width": plain.width(a),
+            "offset": eps * plain.norms(a)[row],
+        }.items():
+            assert info[name] == pytest.approx(value, rel=1e-6, abs=1e-8)
+        if isinstance(width, widths.Ladder):
+            assert info["upper"] == pytest.approx(upper[row], abs=1e-8)
+            assert info["lower"] == pytest.approx(lower[row], abs=1e-8)
+        strategy.tell(trial, f(trial.x) + float(noise[step]))
+
+
+@pytest.mark.parametrize("inflate", [False, True])
+def test_pending_trials_narrow_the_bounds_and_leave_the_weights_alone(inflate):
+    width, _, ridges = KINDS["pointwise ladder"]
+    strategy = made(width, "pointwise", rbf(0.3), inflate=inflate)
+    for _ in range(6):
+        trial = strategy.ask()
+        strategy.tell(trial, f(trial.x))
+    pending = strategy.ask(3)
+    X, y = data_of(strategy)
+    waiting = torch.stack([trial.x for trial in pending])
+    told = oracle(rbf(0.3), X, y, POINTS, ridges)
+    plain = oracle(rbf(0.3), X, y, POINTS, ridges, waiting)
+    uppers = []
+    for ridge in ridges:
+        a, n = LAM * ridge, len(X) + len(waiting)
+        inflation = np.exp(plain.gain(a) - told.gain(a)) if inflate else 1.0
+        std = plain.std(a)
+        norms = np.minimum(told.norms(a), np.sqrt((n + 1) / a) * std * inflation)
+        uppers.append(told.mean(a) + plain.width(a) * inflation * std + EPS * norms)
+    upper = np.minimum(np.min(uppers, axis=0), B)
+    mean, half_width = strategy.bands(POINTS)
+    np.testing.assert_allclose(mean[0] + half_width[0], upper, rtol=1e-8, atol=1e-8)
+    assert strategy.ask().info["index"] == first_highest(upper)
+
+
+def test_contexts_and_given_actions():
+    kernel = rbf(0.3, 0.3, 0.5)
+    strategy = bx.algorithms.cgp_ucb(
+        bx.FiniteSet(POINTS),
+        kernel,
+        noise_variance=LAM,
+        width=LADDER,
+        context_domain=1,
+        misspecification=EPS,
+        enlargement="pointwise",
+    )
+    for step in range(12):
+        context = [0.1 * step % 1]
+        trial = strategy.ask(context=context)
+        joint = torch.cat([POINTS, torch.full((25, 1), context[0], dtype=torch.float64)], dim=-1)
+        if step:
+            X, y = data_of(strategy)
+            _, upper = oracle(kernel, X, y, joint, LADDER.ridges).bounds(EPS)
+            assert upper[trial.info["index"]] >= upper.max() - 1e-9
+        strategy.tell(trial, f(trial.x))
+
+
+def test_candidate_models_take_the_intersection_of_each_model():
+    models = bx.CandidateModels(
+        [rbf(0.2), matern(0.5), rbf(0.6)], LAM, names=["short", "rough", "long"]
+    )
+    strategy = bx.algorithms.he_gp_ucb(
+        bx.FiniteSet(POINTS),
+        models,
+        noise_std=SIGMA,
+        delta=DELTA,
+        rkhs_bound=B,
+        width=LADDER,
+        misspecification=EPS,
+        enlargement="pointwise",
+    )
+    alone = [rbf(0.2), matern(0.5), rbf(0.6)]
+    strategy.tell(strategy.ask(), 0.2)
+    for step in range(20):
+        trials = strategy.ask(2) if step % 3 == 0 else [strategy.ask()]
+        X, y = data_of(strategy)
+        bounds = []
+        for kernel in alone:
+            plain = oracle(kernel, X, y, POINTS, LADDER.ridges)
+            plain.delta = DELTA / 2
+            bounds.append(plain.bounds(EPS))
+        uppers = np.stack([upper for _, upper in bounds])
+        alive = [strategy.names.index(name) for name in strategy.report()["alive"]]
+        info = trials[0].info
+        assert info["index"] == first_highest(uppers[alive].max(axis=0))
+        assert info["model"] == alive[first_highest(uppers[alive][:, info["index"]])]
+        told = trials[-1].info["told"]
+        row, model = trials[-1].info["index"], trials[-1].info["model"]
+        lower, upper = bounds[model]
+        assert told["upper"] == pytest.approx(upper[row], abs=1e-8)
+        assert told["lower"] == pytest.approx(lower[row], abs=1e-8)
+        for trial in trials:
+            strategy.tell(trial, f(trial.x) if step < 8 else trial.info["mean"] + 4.0)
+        if len(strategy.report()["alive"]) < 3:
+            break
+    assert len(strategy.report()["alive"]) == 2
