@@ -4,6 +4,7 @@ algebra does."""
 import numpy as np
 import pytest
 import torch
+from gpytorch.kernels import RQKernel
 
 import botorch_ext as bx
 from botorch_ext import widths
@@ -25,10 +26,9 @@ def f(x):
 
 def oracle(kernel, X, y, at, ridges, pending=None):
     rows = X if pending is None else torch.cat([X, pending])
-    K, k, prior = (
-        kernel(*pair).to_dense().detach().numpy() for pair in ((rows, rows), (rows, at), (at, at))
-    )
-    return Tight(K, k, np.diag(prior), y.numpy(), LAM, B, SIGMA, DELTA, ridges)
+    K, k = (kernel(*pair).to_dense().detach().numpy() for pair in ((rows, rows), (rows, at)))
+    prior = kernel(at, diag=True).detach().numpy()
+    return Tight(K, k, prior, y.numpy(), LAM, B, SIGMA, DELTA, ridges)
 
 
 def data_of(strategy):
@@ -37,19 +37,13 @@ def data_of(strategy):
     return X, torch.tensor(list(told.values()), dtype=torch.float64)
 
 
-def made(width, enlargement, kernel, **options):
+def made(width, enlargement, kernel, domain=None, **options):
+    options |= {"noise_variance": LAM, "width": width}
+    domain = bx.FiniteSet(POINTS) if domain is None else domain
     if enlargement is None:
-        return bx.algorithms.gp_ucb(
-            bx.FiniteSet(POINTS), kernel, noise_variance=LAM, width=width, **options
-        )
+        return bx.algorithms.gp_ucb(domain, kernel, **options)
     return bx.algorithms.ec_gp_ucb(
-        bx.FiniteSet(POINTS),
-        kernel,
-        noise_variance=LAM,
-        width=width,
-        misspecification=EPS,
-        enlargement=enlargement,
-        **options,
+        domain, kernel, misspecification=EPS, enlargement=enlargement, **options
     )
 
 
@@ -181,3 +175,110 @@ def test_candidate_models_take_the_intersection_of_each_model():
         if len(strategy.report()["alive"]) < 3:
             break
     assert len(strategy.report()["alive"]) == 2
+
+
+BOX = bx.Box([[0.0, 0.0], [1.0, 1.0]])
+
+
+def uppers(strategy, at, kernel, ridges, eps, clip=True):
+    X, y = data_of(strategy)
+    return oracle(kernel, X, y, at, ridges).bounds(eps, clip)[1]
+
+
+@pytest.mark.parametrize("kernel", [rbf(0.3), matern(0.4)], ids=["rbf", "matern"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_finds_a_better_point_of_a_box(kind, kernel):
+    width, enlargement, ridges = KINDS[kind]
+    strategy = made(width, enlargement, kernel, domain=BOX, num_initial=12)
+    eps = 0.0 if enlargement is None else EPS
+    for step in range(16):
+        trial = strategy.ask()
+        if step >= 12:
+            clip = isinstance(width, widths.Ladder)
+            (own,) = uppers(strategy, trial.x[None], kernel, ridges, eps, clip)
+            at = torch.cat([drawn(1500, 2, seed=step), near(trial.x, step)])
+            best = uppers(strategy, at, kernel, ridges, eps, clip).max()
+            assert own >= best - 1e-7 * abs(best)
+            assert own == pytest.approx(trial.info.get("upper", own), abs=1e-8)
+        strategy.tell(trial, f(trial.x) + 0.05 * (-1) ** step)
+
+
+def near(x, seed):
+    """Points around another, at distances from 1e-6 to 0.1."""
+    scale = 10 ** drawn(500, 1, seed=seed, low=-6, high=-1)
+    return (x + scale * drawn(500, 2, seed=seed + 1, low=-1)).clamp(0, 1)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("mean", [None, lambda X: 0.2 * torch.sin(X[..., 0])])
+@pytest.mark.parametrize("kernel", [rbf(0.3, 0.5), matern(0.4, nu=1.5), RQKernel().double()])
+def test_gradients_in_a_box_are_those_of_autograd(kernel, mean, sign):
+    models = bx.CandidateModels([kernel, rbf(0.3)], LAM, mean)
+    strategy = bx.algorithms.he_gp_ucb(
+        BOX,
+        models,
+        noise_std=SIGMA,
+        rkhs_bound=0.9,
+        width=LADDER,
+        misspecification=EPS,
+        enlargement="pointwise",
+        num_initial=7,
+    )
+    for _ in range(7):
+        trial = strategy.ask()
+        strategy.tell(trial, 2 * f(trial.x))
+    strategy.ask(2)
+    strategy.abandon(7)
+    strategy.ask()
+    bounds = strategy._bounds(strategy._rows.current().posterior)
+    signed = bounds.upper() if sign > 0 else bounds.negated_lower()
+    X = drawn(30, 2, seed=3).requires_grad_()
+    expected = signed._values(X)
+    slopes = torch.stack(
+        [torch.autograd.grad(row.sum(), X, retain_graph=True)[0] for row in expected]
+    )
+    for Z in (X.detach(), X.detach().expand(2, -1, -1)):
+        values, gradients = signed.values_and_gradients(Z)
+        torch.testing.assert_close(values, expected.detach(), **CLOSE)
+        torch.testing.assert_close(gradients, slopes, rtol=1e-6, atol=1e-6)
+
+
+def test_worst_cases_are_those_of_the_intersected_bounds():
+    radius, grid = 0.21, bx.FiniteSet(torch.cartesian_prod(*[drawn(5, seed=7).sort()[0]] * 2))
+    strategy = bx.algorithms.stable_opt(
+        grid, rbf(0.3), noise_variance=LAM, radius=radius, width=LADDER
+    )
+    near = (torch.cdist(grid.points, grid.points) <= radius).numpy()
+    for step in range(12):
+        trial = strategy.ask()
+        if step:
+            X, y = data_of(strategy)
+            lower, upper = oracle(rbf(0.3), X, y, grid.points, LADDER.ridges).bounds()
+            worst = np.where(near, upper, np.inf).min(axis=1)
+            center = trial.info["center_index"]
+            assert worst[center] == pytest.approx(worst.max(), abs=1e-9)
+            assert near[center, trial.info["index"]]
+            assert lower[trial.info["index"]] == pytest.approx(lower[near[center]].min(), abs=1e-9)
+        strategy.tell(trial, f(trial.x))
+
+
+def test_worst_cases_in_a_box_are_those_of_the_intersected_bounds():
+    strategy = bx.algorithms.stable_opt(
+        BOX, rbf(0.4), noise_variance=LAM, radius=0.1, width=LADDER, num_initial=10
+    )
+    for _ in range(10):
+        trial = strategy.ask()
+        strategy.tell(trial, f(trial.x))
+    trial = strategy.ask()
+    angles = torch.linspace(0, 6.2832, 73, dtype=torch.float64)
+    circle = torch.stack([angles.cos(), angles.sin()], dim=-1)
+    ball = torch.cat([radius * circle for radius in (0.0, 0.05, 0.1)])
+
+    def worst(centers):
+        around = (centers[:, None] + ball).clamp(0, 1).flatten(0, 1)
+        return (
+            uppers(strategy, around, rbf(0.4), LADDER.ridges, 0.0).reshape(len(centers), -1).min(1)
+        )
+
+    own = worst(torch.tensor([trial.info["center"]], dtype=torch.float64))[0]
+    assert own >= worst(drawn(300, 2, seed=5)).max() - 1e-4
