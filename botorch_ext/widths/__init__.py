@@ -43,7 +43,7 @@ from botorch_ext.widths.fixed_design import (
     FixedDesignContinuous,
     FixedDesignNet,
 )
-from botorch_ext.widths.tight import Ladder, Mixture
+from botorch_ext.widths.tight import Dual, Ladder, Mixture
 
 __all__ = [
     "AnytimeFixedDesign",
@@ -52,6 +52,7 @@ __all__ = [
     "ChowdhuryGopalan",
     "ConfidenceModel",
     "Constant",
+    "Dual",
     "Enlarged",
     "FixedDesign",
     "FixedDesignContinuous",
