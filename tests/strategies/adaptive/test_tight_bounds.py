@@ -91,7 +91,7 @@ def test_decisions_on_a_set_are_those_of_the_definition(kind, kernel):
         if isinstance(width, widths.Ladder):
             assert info["upper"] == pytest.approx(upper[row], abs=1e-8)
             assert info["lower"] == pytest.approx(lower[row], abs=1e-8)
-        norm = 4.0 if kind == "dual" else 1.0  # more than B, which dual bounds notice
+        norm = 12.0 if kind == "dual" else 1.0  # more than B, which dual bounds notice
         strategy.tell(trial, norm * f(trial.x) + float(noise[step]))
     if kind == "dual":
         assert 0 < refuted < 40
