@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 from torch import Tensor
 
@@ -128,7 +129,7 @@ class ToldOnly:
     num_observations: int
     dim: int
     gain: Tensor
-    form: Tensor
+    form: Tensor | None = None
 
     @property
     def num_told(self) -> int:
@@ -138,7 +139,7 @@ class ToldOnly:
         return self.gain
 
     def quadratic_form(self) -> Tensor:
-        return self.form
+        return cast(Tensor, self.form)
 
     def information_gain(self) -> Tensor:
         return self.gain
