@@ -13,7 +13,7 @@ from torch import Tensor
 from botorch_ext.domains.chunks import in_chunks
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.kernels.batching import members_of
-from botorch_ext.search.models import UpperBounds
+from botorch_ext.search.models import HighestBound, UpperBounds
 from botorch_ext.search.objectives import FunctionObjective
 
 
@@ -121,6 +121,9 @@ class IntersectedBounds(UpperBounds):
     def num_models(self) -> int:
         return self.models.num_models // self.num_ridges
 
+    def highest(self) -> HighestBound:
+        return HighestIntersected(self) if self.num_ridges > 1 else HighestBound(self)
+
     @property
     def order(self) -> list[int]:
         return list(range(self.num_models))
@@ -154,6 +157,19 @@ class IntersectedBounds(UpperBounds):
         return torch.cat(values, dim=1), torch.cat(gradients, dim=1)
 
     def _of_chunk(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        values, gradients = self.at_each_ridge(X)
+        least, which = (self.sign * values).min(dim=1, keepdim=True)
+        return self.sign * least[:, 0], gradients.take_along_dim(which.unsqueeze(-1), dim=1)[:, 0]
+
+    def at_each_ridge(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The bounds at each ridge and their gradients.
+
+        Args:
+            X: As for `values_and_gradients`.
+
+        Returns:
+            The bounds, ``m x R x n``, and the gradients, ``m x R x n x d``.
+        """
         num, (n, d) = self.num_ridges, X.shape[-2:]
         if X.ndim == 3:
             X = X.repeat_interleave(num, dim=0)
@@ -162,14 +178,9 @@ class IntersectedBounds(UpperBounds):
             for part in self.models.parts
             for half in [self.half.select(part.positions)]
         ]
-        values, gradients = (
-            self.models.in_order(list(each)) for each in zip(*of_parts, strict=True)
-        )
-        values, gradients = values.view(-1, num, n), gradients.view(-1, num, n, d)
-        signed = self.sign * values
-        least, which = signed.min(dim=1, keepdim=True)
-        gradient = gradients.take_along_dim(which.unsqueeze(-1), dim=1)[:, 0]
-        return self.sign * least[:, 0], gradient
+        in_order = self.models.in_order
+        values, gradients = (in_order(list(each)) for each in zip(*of_parts, strict=True))
+        return values.view(-1, num, n), gradients.view(-1, num, n, d)
 
     def _of_part(self, model: Any, X: Tensor, half: HalfWidths) -> tuple[Tensor, Tensor]:
         """The values and the gradients of a batch of models at each ridge."""
@@ -206,3 +217,28 @@ class IntersectedBounds(UpperBounds):
 
         values, gradients = FunctionObjective(value).value_and_gradient(joint)
         return values, gradients[..., :dim]
+
+
+class HighestIntersected(HighestBound):
+    """The highest of intersected bounds, an `Objective` with kinks.
+
+    Args:
+        bounds: The bounds of m models.
+    """
+
+    bounds: IntersectedBounds
+
+    def cuts(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The bounds at each ridge of the model with the highest bound at each point.
+
+        Args:
+            X: ``n x d`` points.
+
+        Returns:
+            The ``R x n`` bounds, the least of which is the value, and their ``R x n x d``
+            gradients.
+        """
+        values, gradients = self.bounds.at_each_ridge(X)
+        model = values.amin(dim=1).argmax(dim=0)  # n
+        rows = torch.arange(len(X), device=X.device)
+        return values[model, :, rows].mT, gradients[model, :, rows].transpose(0, 1)
