@@ -18,15 +18,16 @@ class Closing:
 
     Args:
         arrived: The ids of the trials whose observations had arrived.
-        width: The multiplier of the standard deviation. None, as the others, if no observation had
-            arrived, so that nothing was eliminated.
+        width: The multiplier of the standard deviation, a list of those at each ridge if there are
+            several. None, as the others, if no observation had arrived, so that nothing was
+            eliminated.
         offset: The part of the half-width that is added to ``width`` times the standard deviation.
         threshold: The largest lower bound, which the upper bounds of survivors reach.
         argmax: The ``d`` coordinates where the lower bound is largest.
     """
 
     arrived: list[int]
-    width: float | None = None
+    width: float | list[float] | None = None
     offset: float | None = None
     threshold: float | None = None
     argmax: list[float] | None = None
