@@ -48,7 +48,7 @@ from botorch_ext.widths.composed import (
     pointwise_misspecification,
     share_of_enlargement,
 )
-from botorch_ext.widths.tight import Ladder
+from botorch_ext.widths.tight import Dual, Ladder
 
 # The number of last points that an enlargement at each point must dominate for a warning.
 NUM_LATEST = 16
@@ -236,11 +236,13 @@ class BoundsStrategy(Strategy):
         if self._ridges is not None and not self.takes_ladders:
             raise ValueError(f"width must have one ridge for {type(self).__name__}, got {width!r}")
         self._enlargements = [pointwise_misspecification(own) for own in widths]
-        if any(self._enlargements) and (pending == "censor" or not self.takes_ladders):
+        if any(self._enlargements) and not self.takes_ladders:
             raise ValueError(
-                f'the form of the enlargement must be "published" for {type(self).__name__} with '
-                f"pending {pending!r}, got {width!r}"
+                f'enlargement must be "published" for {type(self).__name__}, got {width!r}'
             )
+        reads_values = any(self._enlargements) or any(isinstance(own, Dual) for own in ladders)
+        if reads_values and pending == "censor":
+            raise ValueError(f'pending must not be "censor" with such a width, got {width!r}')
         # The noise variances of all models, if a width is enlarged: numbers, so that no step waits
         # for the device.
         self._noise: list[float] = []
@@ -631,6 +633,7 @@ class BoundsStrategy(Strategy):
             models.num_observations - len(untold),
             models.dim,
             gain,
+            models.quadratic_form()[bounds.rows_of(position)],
         )
         own, t = self._width_of(self.alive[position]), told.num_observations + 1
         width, offset = (
