@@ -36,7 +36,7 @@ class Bounds:
     Args:
         belief: On a finite set the means and standard deviations at the survivors, at each ridge
             if there are several; on a box a `KernelGP`.
-        width: The multiplier of the standard deviation; a list of those at each ridge if there are
+        width: The multiplier of the standard deviation; a tuple of those at each ridge if there are
             several.
         offset: The part of the half-width that is added to ``width`` std.
         limit: B, an upper bound on the size of f; None if it is not known.
@@ -313,11 +313,11 @@ def _among(survivors: Tensor, values: Tensor, dim: int = -1) -> Tensor:
 
 def evaluated_at(width: Width, posterior: ConfidenceModel) -> tuple[Any, float]:
     """The width and the offset of the confidence bounds of a posterior, as numbers; the width of a
-    posterior at several ridges is a list of numbers."""
+    posterior at several ridges is a tuple of numbers."""
     t = posterior.num_observations + 1
     value, offset = width(t, posterior), float(width.offset(t, posterior))
     if isinstance(value, Tensor) and value.numel() > 1:
-        return value.tolist(), offset
+        return tuple(value.tolist()), offset
     return float(value), offset
 
 
