@@ -12,6 +12,7 @@ from torch import Tensor
 
 from botorch_ext.domains.chunks import in_chunks
 from botorch_ext.domains.contexts import with_context
+from botorch_ext.domains.ranks import first_highest
 from botorch_ext.kernels.batching import members_of
 from botorch_ext.search.models import HighestBound, UpperBounds
 from botorch_ext.search.objectives import FunctionObjective
@@ -74,6 +75,22 @@ class HalfWidths:
             each if each is None else of(each) for each in (self.enlargements, self.caps)
         )
         return HalfWidths(of(self.widths), of(self.offsets), enlargements, caps)
+
+
+def narrowest(mean: Tensor, half: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
+    """The bounds of the ridge with the least half-width, of equal ones the first.
+
+    Args:
+        mean: The means.
+        half: The half-widths, in the same shape.
+        dim: The dimension of the ridges.
+
+    Returns:
+        The means and the half-widths, without this dimension.
+    """
+    mean, half = mean.movedim(dim, -1), half.movedim(dim, -1)
+    ridge = first_highest(-half)
+    return mean.gather(-1, ridge).squeeze(-1), half.gather(-1, ridge).squeeze(-1)
 
 
 def intersected(values: Tensor, num_ridges: int, sign: int) -> Tensor:

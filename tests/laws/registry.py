@@ -213,6 +213,7 @@ METHODS: dict[str, Make] = {
     "he_stable_opt": _made("he_stable_opt", SEVERAL, radius=0.3, norm="linf"),
     "phased_uncertainty_sampling": _made("phased_uncertainty_sampling", numbers=IN_ROUNDS),
     "bpe": _made("bpe", numbers=IN_ROUNDS),
+    "bpe, ladder": _made("bpe", numbers=IN_ROUNDS, bounds="ladder"),
     "bpe_delay": _made("bpe_delay", numbers=IN_ROUNDS, delay=3),
     "breadthwise_exploration": _made("breadthwise_exploration", _rough(0.5), OF_TREES),
     "breadthwise_exploration, smooth": _made("breadthwise_exploration", _rough(1.5), OF_TREES),
@@ -232,6 +233,9 @@ METHODS: dict[str, Make] = {
     "safe_ucb, certificates": _made(
         "safe_ucb", SEVERAL, rkhs_bound=1.5, width=0.1, certificates=True, horizon=60
     ),
+    "safe_ucb, ladder": _made(
+        "safe_ucb", SEVERAL, rkhs_bound=1.5, bounds="ladder", certificates=True, horizon=60
+    ),
     "random": _random,
     "contextwise": _contextwise,
     "gp_ucb, fitted": _made("gp_ucb", _fits, {}),
@@ -247,6 +251,9 @@ METHODS: dict[str, Make] = {
         "thompson_sampling", _thompson(lambda _: bx.Fitted(every=2)), {}
     ),
     "certified_bucb": _made("certified_bucb", horizon=HORIZON, width=0.8),
+    "certified_bucb, ladder": _made(
+        "certified_bucb", horizon=HORIZON, buy="always", share=0.25, bounds="ladder"
+    ),
     "certified_bucb, published": _made(
         "certified_bucb", horizon=HORIZON, buy="always", kappa=1.3, share=0.25, free_width=1.5
     ),
@@ -257,6 +264,7 @@ METHODS: dict[str, Make] = {
 QUICK = (
     "phased_uncertainty_sampling",
     "bpe",
+    "bpe, ladder",
     "bpe_delay",
     "breadthwise_exploration",
     "breadthwise_exploration, smooth",
@@ -296,12 +304,14 @@ ENTRIES = [
     *_in("he_stable_opt", "hallucinate", "line"),
     *_in("phased_uncertainty_sampling", "none", "set", "box"),
     *_in("bpe", "none", "set", "line"),
+    *_in("bpe, ladder", "none", "set"),
     *_in("bpe_delay", "none", "set", "box"),
     *_in("regret_balancing", "timeout", "set, tasks, started", "line, contexts, started"),
     *_in("integrated_ei", "none", "set, contexts", "tree, started"),
     *_in("insured_ucb", "none", "set, tasks, started", "codes, contexts"),
     *_in("safe_ucb", "none", "set, contexts, changing", "tree, started"),
     *_in("safe_ucb, certificates", "none", "set, started"),
+    *_in("safe_ucb, ladder", "none", "set"),
     *_in("random", "none", "set, changing", "line, changing"),
     *_in("contextwise", "hallucinate", "set, contexts"),
     *_in("contextwise", "timeout", "line, contexts"),
@@ -319,6 +329,7 @@ ENTRIES = [
     *_in("thompson_sampling, fitted", "ignore", "set, contexts"),
     *_in("certified_bucb", "none", "set, started", "box, started"),
     *_in("certified_bucb, published", "none", "set", "line"),
+    *_in("certified_bucb, ladder", "none", "set"),
     *_in("breadthwise_exploration", "none", "line"),
     *_in("breadthwise_exploration, smooth", "none", "box"),
 ]

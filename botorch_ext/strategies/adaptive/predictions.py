@@ -123,7 +123,7 @@ class Play:
 @dataclass(frozen=True)
 class ToldOnly:
     """A `ConfidenceModel` for a width: the numbers of one model at each ridge with some rows left
-    out, ``R`` each."""
+    out, ``R`` each; ``form`` is needed for `Dual` alone."""
 
     noise_variance: Tensor
     num_observations: int
