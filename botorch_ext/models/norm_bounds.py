@@ -33,11 +33,13 @@ def gram_and_residuals(
     if rows is None:
         pending = set(posterior.factor.pending)
         rows = [row for row in range(posterior.num_observations) if row not in pending]
+    y = posterior.factor.y[..., rows].double()
+    if not rows:
+        return y.new_zeros(*y.shape, 0), y
     X = posterior.train_inputs[0][..., rows, :].double()
     kernel = posterior.kernel_function
     if posterior.noise_variance.dtype is not torch.float64:
         kernel = freeze(posterior.kernel, X.dtype, X.device)
-    y = posterior.factor.y[..., rows].double()
     return kernel(X, X).expand(*y.shape, len(rows)), y
 
 

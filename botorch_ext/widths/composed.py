@@ -29,14 +29,14 @@ class Assumptions:
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
         delta: The failure probability.
         misspecification: eps, the max-norm distance of f to the RKHS ball, in units of f.
-        ridges: The multiples of the ridge of the model to which the failure probability refers.
+        ridges: The multiples of the ridge of the model at which the width has bounds.
     """
 
     rkhs_bound: float
     noise_std: float
     delta: float
     misspecification: float = 0.0
-    ridges: tuple[float, ...] = RIDGES
+    ridges: tuple[float, ...] = (1.0,)
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def assumptions_of(width: Width) -> Assumptions | None:
     numbers = [getattr(known, name, None) for name in ("rkhs_bound", "noise_std", "delta")]
     if None in numbers:
         return None
-    return Assumptions(*numbers, ridges=getattr(known, "ridges", RIDGES))  # pyright: ignore
+    return Assumptions(*numbers, ridges=getattr(known, "ridges", (1.0,)))  # pyright: ignore
 
 
 def share_of_enlargement(width: Width, t: int, noise_variance: float) -> float:

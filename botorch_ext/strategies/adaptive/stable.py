@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import flag
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.domains.ranks import first_highest
@@ -63,11 +64,14 @@ class StableStrategy(BoundsStrategy):
         delta: The probability that the true model is eliminated or that a bound fails.
         misspecification: eps, the largest distance of f to what the true model can express. It
             enlarges the width and the bounds of the tests.
+        alarm: Whether the lower bound of the RKHS norm eliminates models too, as
+            `HyperparameterElimination` says. Needs ``noise_std``.
         options: The keyword arguments of `BoundsStrategy`; ``context_domain`` must be None.
 
     Raises:
         ValueError: If `BoundsStrategy` raises it, if a number, the radius or the norm is
-            impossible, if contexts are given, or if several models come without ``noise_std``.
+            impossible, if contexts are given, if several models or ``alarm=True`` come without
+            ``noise_std``, or if ``alarm`` is True and a width has no RKHS bound.
 
     Warns:
         AllModelsRejectedWarning: Every model is refuted. The last model stays.
@@ -87,6 +91,7 @@ class StableStrategy(BoundsStrategy):
         noise_std: float | None = None,
         delta: float = 0.1,
         misspecification: float = 0.0,
+        alarm: bool = False,
         **options: Unpack[BoundsOptions],
     ) -> None:
         self.perturbations = Perturbations(radius, norm)
@@ -96,6 +101,10 @@ class StableStrategy(BoundsStrategy):
             sides = ("optimistic", "pessimistic")
             judge = PredictionTests(noise_std, delta, misspecification, sides)
         width = tested_width(width, misspecification, None if judge is None else delta)
+        if flag(alarm, "alarm"):
+            if judge is None:
+                raise ValueError("alarm must be False without noise_std, got True")
+            judge.test_norms(width)
         if options.get("context_domain") is not None:
             raise ValueError("context_domain must be None: StableStrategy takes no contexts")
         super().__init__(
