@@ -161,9 +161,10 @@ def _refuted(study: Study) -> str | None:
         return None
     return (
         f"The model was refuted after {counted(num, 'result')}: no function with the RKHS bound, "
-        "the kernel, the noise and the misspecification of this study explains them, so its "
-        "confidence bounds cannot be trusted. Begin another study with a larger rkhs_bound, a "
-        "shorter lengthscale or a larger misspecification, and attach the results."
+        "the kernel, the noise and the misspecification of this study explains them (this is false "
+        "with probability delta at most). Its confidence bounds cannot be trusted. Begin another "
+        "study with a larger rkhs_bound, a shorter lengthscale or a larger misspecification, and "
+        "attach the results."
     )
 
 
