@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from botorch_ext.kernels.frozen.freezing import freeze
+from botorch_ext.models.cholesky import as_block
 from botorch_ext.models.posterior import GrowingPosterior
 
-# The bound is the largest over this many ridges a, from the ridge lambda of the model to 10,000
-# times lambda.
-_NUM_RIDGES = 49
-_DECADES = 4
+# The bound is the largest over 49 ridges a, from lambda to 10,000 lambda.
+_POWERS = np.logspace(0, 4, 49)
 
 
 @torch.no_grad()
@@ -33,10 +33,11 @@ def gram_and_residuals(
     if rows is None:
         pending = set(posterior.factor.pending)
         rows = [row for row in range(posterior.num_observations) if row not in pending]
-    y = posterior.factor.y[..., rows].double()
+    block = as_block([*rows])
+    y = posterior.factor.y[..., block].double()
     if not rows:
         return y.new_zeros(*y.shape, 0), y
-    X = posterior.train_inputs[0][..., rows, :].double()
+    X = posterior.train_inputs[0][..., block, :].double()
     kernel = posterior.kernel_function
     if posterior.noise_variance.dtype is not torch.float64:
         kernel = freeze(posterior.kernel, X.dtype, X.device)
@@ -88,9 +89,8 @@ def squared_norm_bound(
     eigenvalues, vectors = torch.linalg.eigh(G.mT @ G)
     kappa = eigenvalues.clamp_min(0)
     projected = y.cpu()[torch.from_numpy(order).long() - 1] @ G @ vectors
-    low = ridge * G.new_tensor(ridges).unsqueeze(-1)
-    powers = [10 ** (_DECADES * place / (_NUM_RIDGES - 1)) for place in range(_NUM_RIDGES)]
-    high = ridge * G.new_tensor(powers)
+    low = ridge * torch.from_numpy(np.array(ridges)).unsqueeze(-1)
+    high = ridge * torch.from_numpy(_POWERS)
     gains = 0.5 * (kappa / low).log1p().sum(dim=-1, keepdim=True)
     # q_a - q_{a_i}, m x 49, without cancellation; negative where a < a_i.
     weights = projected.square() / (kappa + low)

@@ -747,7 +747,7 @@ class Strategy(NotedWarnings):
 
             - ``refuted_at``: the number of observations when data refuted what the width assumes
               of f and of the noise, or None. The test is made after each of the first 32
-              observations, then whenever they have grown by a sixteenth, and by this method;
+              observations, more and more rarely after that, and by this method;
             - ``rkhs_norm_lower_bound``: the lower bound of the RKHS norm of f by which they are
               tested, as `rkhs_norm_lower_bound` computes it.
         """

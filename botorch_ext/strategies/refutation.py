@@ -14,9 +14,9 @@ from botorch_ext.state import State
 from botorch_ext.widths import Width
 from botorch_ext.widths.composed import RIDGES, Assumptions, assumptions_of
 
-# After so many observations a look comes only when they have grown by this share.
+# After so many observations a look comes only when they have grown by a share, at least this one.
 _NUM_EVERY = 32
-_GROWTH = 1 / 16
+_LEAST_GROWTH = 1 / 16
 
 
 class ToldData(NamedTuple):
@@ -55,10 +55,11 @@ class Looks(State):
 
     def __init__(self) -> None:
         self._last = 0
+        self._growth = _LEAST_GROWTH
 
     def begin(self, num_data: int) -> bool:
         """Whether to look at ``num_data`` observations; if so, the look counts as the last one."""
-        if num_data > _NUM_EVERY and num_data < (1 + _GROWTH) * self._last:
+        if num_data > _NUM_EVERY and num_data < (1 + self._growth) * self._last:
             return False
         self._last = num_data
         return True
@@ -67,7 +68,10 @@ class Looks(State):
 class Alarm(Looks):
     """Tests the assumptions of one model, and keeps when they were refuted.
 
-    A right model is ever refuted with probability at most delta.
+    The probability that a right model is ever refuted is at most delta. The further the lower bound
+    b of the RKHS norm is from the RKHS bound B, the later comes the next look: after 32
+    observations when these have grown by the share 1 - (b / B)^2, or by a sixteenth if that is
+    more.
 
     Args:
         assumed: The assumptions. If they have one ridge, the ridges are 1, 4, 16, 64 and 256.
@@ -92,6 +96,8 @@ class Alarm(Looks):
     def look(self, told: ToldData) -> str | None:
         """Tests the told data; the message of the warning if they refute the model."""
         bound, assumed = told.norm_bound(self.assumed), self.assumed
+        if assumed.rkhs_bound > 0:
+            self._growth = max(1 - (bound / assumed.rkhs_bound) ** 2, _LEAST_GROWTH)
         if not _exceeds(bound, assumed):
             return None
         self.refuted_at = n = len(told.y)

@@ -10,7 +10,7 @@ import botorch_ext as bx
 from botorch_ext.analysis.estimates import rkhs_norm_lower_bound
 from botorch_ext.exceptions import ModelRefutedWarning
 from botorch_ext.problems import RKHSFunction
-from botorch_ext.strategies.refutation import Looks
+from botorch_ext.strategies.refutation import ToldData
 from botorch_ext.widths.composed import RIDGES, Assumptions, assumptions_of
 from tests.helpers import drawn, rbf
 
@@ -91,12 +91,18 @@ def test_a_corrected_value_is_as_if_it_had_been_told():
     assert strategy.report()["refuted_at"] is None
 
 
-def test_looks_come_at_first_and_then_when_data_have_grown_by_a_sixteenth():
-    looks = Looks()
-    taken = [n for n in range(1, 200) if looks.begin(n)]
-    assert taken[:32] == list(range(1, 33))
-    for before, n in pairwise(taken[31:]):
-        assert n - 1 < before * 17 / 16 <= n
+@pytest.mark.parametrize("value", [0.3, 0.9])
+def test_looks_are_rarer_the_further_the_norm_is_from_its_bound(value):
+    strategy = bx.algorithms.gp_ucb(POINTS, KERNEL, **TOLD | {"rkhs_bound": 1.0})
+    looked = []
+    for n in range(1, 120):
+        before = strategy._alarm._last
+        strategy.attach(POINTS.points[0], value)
+        if strategy._alarm._last != before:
+            looked.append((n, strategy.report()["rkhs_norm_lower_bound"]))
+    assert [n for n, _ in looked[:32]] == list(range(1, 33))
+    for (before, bound), (n, _) in pairwise(looked[31:]):
+        assert n - 1 < before * (1 + max(1 - bound**2, 1 / 16)) <= n
 
 
 # --- from which data ------------------------------------------------------------------------------
@@ -243,7 +249,7 @@ def test_models_are_eliminated_by_their_norms_if_asked(method):
         model = bx.KernelGP(rbf(1.5), RIDGE)
         X, y = strategies[1].evaluated()
         model.add(X[:num], y[:num])
-        data = bx.strategies.refutation.ToldData.of(model)
+        data = ToldData.of(model)
         assert data.refute(Assumptions(2.0, SIGMA, 0.05)) == (num == rejected_at)
     again = make(POINTS, models, **given, alarm=True)
     again.replay(strategies[1].events)
