@@ -1,8 +1,8 @@
 """The command line: a study from its beginning to its report, without Python code.
 
-``status`` and ``trials`` read events alone. The other commands make the strategy again from the
-description of the study; ``report`` does so where it can. A command changes a study as a whole or
-not at all.
+``trials`` reads events alone. The other commands make the strategy again from the description of
+the study; ``report`` does so where it can, and ``status`` where data may refute an RKHS bound. A
+command changes a study as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from threading import Event, Thread
 from typing import Any, NoReturn
 
 from botorch_ext.exceptions import StudyError
-from botorch_ext.page.overview import read_overview, read_overviews
+from botorch_ext.page.overview import Overview, read_overview, read_overviews
 from botorch_ext.page.words import counted, printable
 from botorch_ext.studies.written_tables import WrittenTable, is_workbook, require_openpyxl
 
@@ -229,8 +229,15 @@ def _command(
 def _status(given: argparse.Namespace) -> tuple[str, str]:
     from botorch_ext.page.status import as_text
 
+    def warning(one: Overview) -> str | None:
+        if not (one.has_rkhs_bound and one.observed):
+            return None  # without making the strategy
+        from botorch_ext.page.model_summary import refuted_in_words
+
+        return refuted_in_words(given.place, one.name)
+
     found, now = read_overviews(given.place, given.name), time.time()
-    return "\n".join(as_text(one, now) for one in found), found[0].place
+    return "\n".join(as_text(one, now, warning(one)) for one in found), found[0].place
 
 
 def _trials(given: argparse.Namespace) -> tuple[str | WrittenTable, str]:

@@ -92,6 +92,7 @@ def he_stable_opt(
     rkhs_bound: float | None = None,
     delta: float = 0.1,
     width: Width | float | Sequence[Width | float] | None = None,
+    alarm: bool = False,
     **given: Unpack[WithoutContexts],
 ) -> StableStrategy:
     """HE-StableOpt: StableOpt over points and candidate models, with models eliminated by their
@@ -138,6 +139,9 @@ def he_stable_opt(
             in (0, 1).
         width: A width, or a number, in place of the published width; or a sequence with one for
             each model. Its failure probability is set to delta/2. None: the published width.
+        alarm: Whether a model is also eliminated when the certified lower bound of the RKHS norm of
+            f for its kernel exceeds ``rkhs_bound``. This spends no further part of delta. Needs
+            widths with an RKHS bound, as those of the frequentist setting.
 
     Returns:
         A `StableStrategy` to ask and to tell; see `StableStrategy` for the keys of ``trial.info``
@@ -154,6 +158,7 @@ def he_stable_opt(
         delta=delta,
         misspecification=one_number(misspecification, "misspecification"),
         enlargement=enlargement,
+        alarm=alarm,
         **options_of(given),
     )
 

@@ -33,6 +33,7 @@ def he_gp_ucb(
     rkhs_bound: float | None = None,
     delta: float = 0.1,
     width: Width | float | Sequence[Width | float] | None = None,
+    alarm: bool = False,
     **given: Unpack[BoundsOptions],
 ) -> HyperparameterElimination:
     """HE-GP-UCB: optimism over points and candidate models, with models eliminated by their
@@ -74,6 +75,9 @@ def he_gp_ucb(
             in (0, 1).
         width: A width, or a number, in place of the published width; or a sequence with one for
             each model. Its failure probability is set to delta/2. None: the published width.
+        alarm: Whether a model is also eliminated when the certified lower bound of the RKHS norm of
+            f for its kernel exceeds ``rkhs_bound``. This spends no further part of delta. Needs
+            widths with an RKHS bound, as those of the frequentist setting.
 
     Returns:
         A `HyperparameterElimination` to ask and to tell; see `HyperparameterElimination` for the
@@ -88,6 +92,7 @@ def he_gp_ucb(
         delta=delta,
         misspecification=one_number(misspecification, "misspecification"),
         enlargement=enlargement,
+        alarm=alarm,
         **options_of(given),
     )
 

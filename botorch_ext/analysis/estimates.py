@@ -13,7 +13,12 @@ from botorch_ext.domains import as_points, host
 from botorch_ext.domains.points import PointsLike, as_floating
 from botorch_ext.kernels.frozen import freeze, require_unbatched
 from botorch_ext.models.checks import checked_values
+from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.norm_bounds import gram_and_residuals, squared_norm_bound
+from botorch_ext.models.posterior import GrowingPosterior
+from botorch_ext.widths import check_delta, check_misspecification, check_noise_std
+from botorch_ext.widths.tight import RIDGES
 
 
 def rkhs_norm_lower_estimate(model: KernelGP) -> Tensor:
@@ -47,6 +52,57 @@ def rkhs_norm_lower_estimate(model: KernelGP) -> Tensor:
     if model.num_observations == 0:
         raise ValueError("model must have observations, got none")
     return model.factor.z[..., : model.num_observations].norm(dim=-1)
+
+
+def rkhs_norm_lower_bound(
+    model: KernelGP | FinitePosterior,
+    noise_std: float,
+    delta: float = 0.1,
+    misspecification: float = 0.0,
+) -> Tensor:
+    """A lower bound of the RKHS norm of f that holds with probability at least 1 - delta.
+
+    It holds after every observation together, for points chosen adaptively, unlike
+    `rkhs_norm_lower_estimate`. If it exceeds an ``rkhs_bound``, then that bound, the kernel, the
+    noise or the misspecification is wrong. With enough data the bound reaches about 0.7 to 0.9
+    times the norm. No upper bound of the norm follows from data.
+
+    Source: the event of Flynn and Reeb 2025 (arXiv 2403.12732), mixed over ridges.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> model = bx.KernelGP(RBFKernel(), noise_variance=0.01)
+        >>> model.add([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+        >>> bx.estimates.rkhs_norm_lower_bound(model, noise_std=0.1).round(decimals=2)
+        tensor(0.5800, dtype=torch.float64)
+
+    Args:
+        model: A `KernelGP` or a `FinitePosterior` with observations. Pending points do not count,
+            and the prior mean is subtracted first.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in the units of the result.
+        delta: The failure probability, in (0, 1).
+        misspecification: eps >= 0, the largest distance of f to a function that the model can
+            express; the norm is then that of this function. In the units of the result.
+
+    Returns:
+        One number for each batched model, in the units of the observations (after the outcome
+        transform, if the model has one), in float64.
+
+    Raises:
+        ValueError: If the model has no observations, or a number is out of its range.
+    """
+    if not isinstance(model, GrowingPosterior):
+        raise ValueError(f"model must be a KernelGP or a FinitePosterior, got {short(model)}")
+    noise_std, delta = check_noise_std(noise_std), check_delta(delta)
+    eps = check_misspecification(misspecification)
+    K, y = gram_and_residuals(model)
+    n, noise = y.shape[-1], model.noise_variance
+    if not n:
+        raise ValueError("model must have observations, got none")
+    members = zip(K.reshape(-1, n, n), y.reshape(-1, n), noise.flatten().tolist(), strict=True)
+    squares = [squared_norm_bound(*own, RIDGES, noise_std, delta, eps) for own in members]
+    return y.new_tensor(squares).sqrt().view(model.batch_shape)
 
 
 def noise_std_from_repeats(X: PointsLike, Y: PointsLike) -> float:

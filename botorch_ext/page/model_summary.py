@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from botorch_ext.aligned import cut
 from botorch_ext.exceptions import StudyError
-from botorch_ext.page.words import printable
+from botorch_ext.page.words import counted, printable
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,6 +58,7 @@ class ModelSummary:
             None for rejected ones.
         per_context: The recommended point in each of several contexts.
         missing: Why a part is missing, in whole sentences.
+        refuted: That data refuted the model, and what to do, if they did.
     """
 
     study: Study | None = None
@@ -70,6 +71,7 @@ class ModelSummary:
     models: list[dict[str, Any]] = field(default_factory=list)
     per_context: dict[tuple[float, ...], Recommendation] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
+    refuted: str | None = None
 
 
 def summary_at(place: str | os.PathLike[str], name: str) -> ModelSummary:
@@ -138,6 +140,31 @@ def summary_of(study: Study) -> ModelSummary:
         tried("Candidate models are not known", lambda: _models(study)) or [],
         tried("Other contexts are not known", lambda: _per_context(study)) or {},
         missing,
+        tried("Whether data refute the model is not known", lambda: _refuted(study)),
+    )
+
+
+def refuted_in_words(place: str | os.PathLike[str], name: str) -> str | None:
+    """What `ModelSummary.refuted` says of a study, whose strategy is made from its description;
+    None if it cannot be made."""
+    from botorch_ext.studies.study import Study
+
+    try:
+        return _refuted(Study.only_read(place, name))
+    except StudyError:
+        return None
+
+
+def _refuted(study: Study) -> str | None:
+    num = study.report().get("refuted_at")
+    if num is None:
+        return None
+    return (
+        f"The model was refuted after {counted(num, 'result')}: no function with the RKHS bound, "
+        "the kernel, the noise and the misspecification of this study explains them (this is false "
+        "with probability delta at most). Its confidence bounds cannot be trusted. Begin another "
+        "study with a larger rkhs_bound, a shorter lengthscale or a larger misspecification, and "
+        "attach the results."
     )
 
 

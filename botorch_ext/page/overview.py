@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NoStudyError
 from botorch_ext.page.parameters import Column, Columns, columns_of
-from botorch_ext.page.strategy_description import GivenData, given_data, readable
+from botorch_ext.page.strategy_description import GivenData, given_data, names, readable
 from botorch_ext.page.words import short
 from botorch_ext.studies.plain_events import PlainRecord
 
@@ -175,6 +175,11 @@ class Overview:
     def given(self) -> GivenData | None:
         """The initial data of the strategy, with its values."""
         return given_data(self.description)
+
+    @property
+    def has_rkhs_bound(self) -> bool:
+        """Whether an argument of the strategy bounds the RKHS norm, which data may refute."""
+        return names(self.description, "rkhs_bound")
 
     @property
     def best_given(self) -> tuple[float, list[float] | None] | None:

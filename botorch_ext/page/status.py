@@ -10,18 +10,20 @@ _STATES: tuple[State, ...] = ("told", "pending", "failed", "abandoned")
 _MOST_PENDING = 10
 
 
-def as_text(overview: Overview, now: float) -> str:
+def as_text(overview: Overview, now: float, warning: str | None = None) -> str:
     """The strategy, the pending trials, the best value so far and the last result, as text.
 
     Args:
         overview: The overview of the study.
         now: The time, in seconds since 1970.
+        warning: A last line, such as that data refuted the model. None: there is none.
     """
     goal = "smallest" if overview.minimize else "largest"
     rows = [
         ("strategy", called(overview.description)),
         ("looks for", f"the {goal} {overview.objective.title}"),
         *_known(overview, now),
+        *([] if warning is None else [("warning", warning)]),
     ]
     width = max(len(key) for key, _ in rows)
     head = f"study {overview.name!r} in {printable(overview.place)}\n"

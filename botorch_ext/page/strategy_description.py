@@ -107,6 +107,16 @@ def _listed(plain: Any) -> list[Any]:
     return plain if isinstance(plain, list) else []
 
 
+def names(plain: Any, argument: str) -> bool:
+    """Whether a readable description has an argument, at any depth, that is not None."""
+    if isinstance(plain, list):
+        return any(names(part, argument) for part in plain)
+    if not isinstance(plain, dict):
+        return False
+    own = plain.get(argument) is not None
+    return own or any(names(part, argument) for part in plain.values())
+
+
 def called(description: dict[str, Any]) -> str:
     """What a strategy is called: the function it was made by, or its class."""
     strategy = description.get("strategy")

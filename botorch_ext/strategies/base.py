@@ -22,6 +22,7 @@ from botorch_ext.domains.outside_points import outside_point
 from botorch_ext.domains.ranks import first_highest, highest_first
 from botorch_ext.exceptions import (
     KernelBoundWarning,
+    ModelRefutedWarning,
     NoModelError,
     NoObservationsError,
     OutsideDomainError,
@@ -69,6 +70,7 @@ from botorch_ext.strategies.first_points import FirstPoints
 from botorch_ext.strategies.initial_checks import checked_data
 from botorch_ext.strategies.named_points import Points, joint_rows
 from botorch_ext.strategies.noted_warnings import NotedWarnings, level_of_the_caller
+from botorch_ext.strategies.refutation import Alarm, ToldData
 
 # The largest number of trials of one ask; more would take hours.
 _MOST_TRIALS = 100_000
@@ -149,6 +151,8 @@ class Strategy(NotedWarnings):
     within: Callable[..., AbstractContextManager[Any]] = nullcontext
     #: The arguments that the strategy was made with.
     arguments: Arguments
+    # The test of what the width assumes; None if it assumes nothing that can be tested.
+    _alarm: Alarm | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -737,6 +741,15 @@ class Strategy(NotedWarnings):
             - ``best_observation``: the best observation, noise included, or None;
             - ``minimize``: whether small values are good;
             - ``warnings``: the messages of all warnings so far.
+
+            Strategies of one model whose width has an RKHS bound, a noise and a failure probability
+            also have
+
+            - ``refuted_at``: the number of observations when data refuted what the width assumes
+              of f and of the noise, or None. The test is made after each of the first 32
+              observations, more and more rarely after that, and by this method;
+            - ``rkhs_norm_lower_bound``: the lower bound of the RKHS norm of f by which they are
+              tested, as `rkhs_norm_lower_bound` computes it.
         """
         X, Y = self.evaluated()
         summary: dict[str, Any] = {
@@ -763,6 +776,8 @@ class Strategy(NotedWarnings):
                 summary["best"]["params"] = self.domain.params_of(x)
             best = Y[inside].min() if self.minimize else Y[inside].max()
             summary["best_observation"] = float(best)
+        if self._alarm is not None:
+            summary |= self._alarm.summary(self._told_data())
         return summary
 
     def evaluated(self) -> tuple[Tensor, Tensor]:
@@ -992,6 +1007,11 @@ class Strategy(NotedWarnings):
         """Updates this state, a successor that is not yet in use, for the last event of the
         history."""
 
+    def _told_data(self) -> ToldData:
+        """The told data as the model sees them, for the `Alarm`; subclasses that have one define
+        it."""
+        raise NotImplementedError
+
     def _take_as_asked(self, is_corrected: bool) -> None:
         """Sets whether trials are replayed with other values than they were chosen by: what their
         ``info`` says about values is then computed again."""
@@ -1052,8 +1072,14 @@ class Strategy(NotedWarnings):
         self.history = self.history.after(event)
         if isinstance(event, Corrected):
             vars(self).update(vars(self._corrected(self.history.events)))
-        else:
-            self._absorb(event)
+            return
+        self._absorb(event)
+        if self._alarm is not None and isinstance(event, Told | Attached):
+            num_before = 0 if self._initial is None else len(self._initial[1])
+            if self._alarm.begin(num_before + len(self.history.values)):
+                said = self._alarm.look(self._told_data())
+                if said is not None:
+                    self._note_once(said, ModelRefutedWarning)
 
     def _corrected(self, events: Sequence[Event]) -> Self:
         """The state after all events, with the corrected values up to the last correction. Warnings

@@ -33,6 +33,25 @@ BoundsKind = Literal["published", "mixture", "ladder"]
 
 
 @dataclass(frozen=True)
+class Assumptions:
+    """What a width assumes of f and of the noise.
+
+    Args:
+        rkhs_bound: B, at least the RKHS norm of f, in units of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        delta: The failure probability.
+        misspecification: eps, the max-norm distance of f to the RKHS ball, in units of f.
+        ridges: The multiples of the ridge of the model at which the width has bounds.
+    """
+
+    rkhs_bound: float
+    noise_std: float
+    delta: float
+    misspecification: float = 0.0
+    ridges: tuple[float, ...] = (1.0,)
+
+
+@dataclass(frozen=True)
 class Scaled(Width):
     """A multiple of another width and of its offset, because theoretical widths are conservative.
 
@@ -178,6 +197,30 @@ def enlarged(width: Width, misspecification: float, form: EnlargementForm = "pub
             f"got {width!r}"
         )
     return width
+
+
+def assumptions_of(width: Width) -> Assumptions | None:
+    """What a width assumes of f and of the noise, at any depth of nesting.
+
+    A scaled width is said to assume what the width inside it assumes.
+
+    Args:
+        width: Any width.
+
+    Returns:
+        The assumptions; None if the width does not have all of ``rkhs_bound``, ``noise_std`` and
+        ``delta``, as `Constant`, the Bayesian widths and `SrinivasRKHS`.
+    """
+    if isinstance(width, Scaled | Enlarged):
+        inner = assumptions_of(as_width(width.width))
+        if inner is None or isinstance(width, Scaled):
+            return inner
+        return replace(inner, misspecification=inner.misspecification + width.misspecification)
+    known: Any = width
+    numbers = [getattr(known, name, None) for name in ("rkhs_bound", "noise_std", "delta")]
+    if None in numbers:
+        return None
+    return Assumptions(*numbers, ridges=getattr(known, "ridges", (1.0,)))  # pyright: ignore
 
 
 def share_of_enlargement(width: Width, t: int, noise_variance: float) -> float:

@@ -155,3 +155,19 @@ def test_what_cannot_be_said_is_said_with_its_reason(tmp_path, no_pictures):
     assert "What the model says is not shown: " in text.text and "open the study" in text.text
     with pytest.raises(ValueError, match="study must be a Study"):
         report_page(own)
+
+
+@pytest.mark.parametrize(("value", "is_refuted"), [(2.5, True), (0.5, False)])
+def test_a_refuted_model_is_said_to_be_refuted(tmp_path, no_pictures, capsys, value, is_refuted):
+    points = bx.FiniteSet([[0.0], [0.4], [1.0]])
+    strategy = bx.algorithms.gp_ucb(
+        points, rbf(0.5), noise_variance=0.01, rkhs_bound=1.0, noise_std=0.1
+    )
+    study = bx.Study(tmp_path / "lab.db", strategy)
+    for _ in range(2):
+        study.tell(study.ask(), value)
+    assert main(["status", str(tmp_path / "lab.db")]) == 0
+    said = "The model was refuted after 1 result: "
+    for text in (capsys.readouterr().out, report_page(study)):
+        assert (said in text) == is_refuted
+        assert ("larger rkhs_bound, a shorter lengthscale" in text) == is_refuted

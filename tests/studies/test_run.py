@@ -136,6 +136,7 @@ def test_a_run_is_the_loop_of_ask_evaluate_and_tell(
 ):
     (attempts, retries, told_of_failures), seen = FAILING[failing], []
     made, of = (make(finite()), f) if source is None else (contextual(), g)
+    made.expect(bx.exceptions.ModelRefutedWarning)  # by the value of a failure
     hand, contexts = made.clone(), None if source is None else HOURS
     sign = -1 if minimize else 1
     actions = ACTIONS if changing else None

@@ -26,6 +26,7 @@ from botorch_ext.hyperparameters.fitted import Fitted, Hyperparameters
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.norm_bounds import gram_and_residuals
 from botorch_ext.records import in_sign, plain
 from botorch_ext.state import Log, parts_of
 from botorch_ext.strategies.action_sets import Choices
@@ -40,6 +41,7 @@ from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.strategies.prior_warnings import LOOKS, odd_lengthscales, odd_scale
+from botorch_ext.strategies.refutation import Alarm, ToldData
 from botorch_ext.widths import Width, as_tensor_like
 from botorch_ext.widths.base import SEVERAL_TIMES, as_widths
 from botorch_ext.widths.composed import (
@@ -152,6 +154,7 @@ class BoundsStrategy(Strategy):
             domain, or over twenty times the side.
         EnlargementWarning: The misspecification adds more than three times the rest of a width, or
             with the pointwise form of a half-width, at most of the last 16 points.
+        ModelRefutedWarning: The data refute what the width of a single model assumes.
         PriorScaleWarning: 8, 16, 32 or 64 observations contradict the scale of a single model: they
             are more than 3, or less than a tenth, of its standard deviations away from its mean.
             This is not checked on a GPU.
@@ -264,6 +267,9 @@ class BoundsStrategy(Strategy):
         self._restart()
         self._grow()
         self._follow_models()
+        is_fixed = len(self.names) == 1 and not models.grows and self.refits is None
+        if is_fixed and not self.judge.needs_predictions:  # those test the model
+            self._alarm = Alarm.of(widths[0])
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -543,6 +549,20 @@ class BoundsStrategy(Strategy):
 
     def _likeliest(self, rows: TrialRows[Models]) -> int:
         return 0 if len(self.alive) == 1 else int(first_highest(self._evidence(rows)))
+
+    def told_data(self) -> list[ToldData]:
+        """The told data as each model sees them, in the order of ``alive``."""
+        rows = self._rows.current()
+        known, found = rows.known(self.history), {}
+        for part in rows.posterior.parts:
+            given = (*gram_and_residuals(part.model, known), part.model.noise_variance)
+            each = (part.each(values) for values in given)
+            for position, K, y, ridge in zip(part.positions, *each, strict=True):
+                found[position] = ToldData(K, y, float(ridge))
+        return [found[position] for position in range(len(found))]
+
+    def _told_data(self) -> ToldData:
+        return self.told_data()[0]
 
     def _mixture(self, context: Tensor | None) -> GPMixture:
         if self.refits is not None and not self.num_data:

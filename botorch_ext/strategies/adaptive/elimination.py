@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
+from botorch_ext.checks import flag
 from botorch_ext.domains import Domain
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.strategies.adaptive.bounds_strategy import BoundsOptions, BoundsStrategy
@@ -12,9 +13,10 @@ from botorch_ext.strategies.adaptive.judges import Judge, Standing
 from botorch_ext.strategies.adaptive.prediction_tests import RunningTest, RunningTests, Side
 from botorch_ext.strategies.adaptive.predictions import Interval
 from botorch_ext.strategies.events import Trial
+from botorch_ext.strategies.refutation import Looks
 from botorch_ext.widths import Width, enlarged, with_delta
 from botorch_ext.widths.base import as_widths
-from botorch_ext.widths.composed import EnlargementForm
+from botorch_ext.widths.composed import Assumptions, EnlargementForm, assumptions_of
 
 
 class PredictionTests(Judge):
@@ -37,6 +39,26 @@ class PredictionTests(Judge):
         sides: Sequence[Side] = ("optimistic",),
     ) -> None:
         self.running = RunningTests(noise_std, delta, misspecification, sides)
+        self._looks = Looks()
+        self._assumed: list[Assumptions] = []
+
+    def test_norms(self, widths: Width | Sequence[Width]) -> None:
+        """Also refutes models by the lower bounds of their RKHS norms from now on.
+
+        Args:
+            widths: The width of all models, or one for each.
+
+        Raises:
+            ValueError: If a width has no RKHS bound.
+        """
+        for width in [widths] if isinstance(widths, Width) else widths:
+            assumed = assumptions_of(width)
+            if assumed is None:
+                raise ValueError(
+                    "alarm must be False unless every width has rkhs_bound, noise_std and delta, "
+                    f"got True with {width!r}"
+                )
+            self._assumed.append(assumed)
 
     def learn(self, trial: Trial, value: float, standing: Standing) -> list[int]:
         refuted: list[int] = []
@@ -59,7 +81,16 @@ class PredictionTests(Judge):
                 refuted.append(model)
                 if len(standing.alive) > len(gone) + 1:  # the last model stays
                     gone.add(model)
-        return refuted
+        by_norm = self._refuted_by_norm(standing)
+        return refuted + [model for model in by_norm if model not in refuted]
+
+    def _refuted_by_norm(self, standing: Standing) -> list[int]:
+        """The models whose RKHS norm must be larger than their widths assume."""
+        assumed = self._assumed
+        if not assumed or not self._looks.begin(standing.num_data):
+            return []
+        told = zip(standing.alive, standing.told_data(), strict=True)
+        return [id for id, data in told if data.refute(assumed[id if len(assumed) > 1 else 0])]
 
     def complete(self, report: dict[str, Any]) -> dict[str, Any]:
         first, *others = self.running.sides
@@ -79,6 +110,11 @@ class HyperparameterElimination(BoundsStrategy):
     has the numbers of its test: ``times_told``, its told plays; ``running_error``, the sum of its
     prediction errors; ``bound``, the largest size allowed; and ``margin``, the rest of the bound.
 
+    With ``alarm=True`` a model is also eliminated when the lower bound of the RKHS norm of f, as
+    `rkhs_norm_lower_bound` computes it for the kernel of the model, exceeds the RKHS bound of its
+    width. The event in which the width holds excludes this for the true model, so no further
+    failure probability is spent.
+
     Source: Ziomek et al. 2024, algorithm 1, corrected as `RunningTests` says.
 
     Args:
@@ -94,10 +130,12 @@ class HyperparameterElimination(BoundsStrategy):
             enlarges the width, and the bound of the test by eps for each observation.
         enlargement: How the width is enlarged, "published" or "pointwise": see `Enlarged` and
             `PointwiseEnlarged`.
+        alarm: Whether the lower bound of the RKHS norm eliminates models too.
         options: The keyword arguments of `BoundsStrategy`.
 
     Raises:
-        ValueError: If `BoundsStrategy` raises it, or if a number is impossible.
+        ValueError: If `BoundsStrategy` raises it, if a number is impossible, or if ``alarm`` is
+            True and a width has no RKHS bound.
 
     Warns:
         AllModelsRejectedWarning: Every model is refuted. The last model stays.
@@ -115,10 +153,13 @@ class HyperparameterElimination(BoundsStrategy):
         delta: float = 0.1,
         misspecification: float = 0.0,
         enlargement: EnlargementForm = "published",
+        alarm: bool = False,
         **options: Unpack[BoundsOptions],
     ) -> None:
         judge = PredictionTests(noise_std, delta, misspecification)
         width = tested_width(width, misspecification, delta, enlargement)
+        if flag(alarm, "alarm"):
+            judge.test_norms(width)
         super().__init__(domain, models, width, judge=judge, **options)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack, cast
 
 import torch
@@ -29,7 +29,10 @@ from botorch_ext.strategies.adaptive.predictions import Played
 from botorch_ext.strategies.adaptive.running_bounds import RunningBounds
 from botorch_ext.strategies.adaptive.told_bounds import Look, ToldBounds, moments
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
+from botorch_ext.strategies.refutation import Alarm
 from botorch_ext.widths import Mixture, SelfNormalized, Width
+from botorch_ext.widths.composed import Assumptions, assumptions_of
+from botorch_ext.widths.tight import RIDGES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +137,8 @@ class InsuredStrategy(BoundsStrategy):
         listed = isinstance(domain, FiniteSet) and self.context_space is None
         models, points = self._rows.posterior, domain.points if listed else None  # pyright: ignore
         self._told = ToldBounds(models, points, self._published, self.levels)
+        if len(self.names) == 1:
+            self._alarm = Alarm(self._assumed(self.levels[-1]))
         self.refutations: list[dict[str, Any]] = []
         # The bounds of the step that has begun; None between steps.
         self._seen: Look | None = None
@@ -177,11 +182,19 @@ class InsuredStrategy(BoundsStrategy):
             - ``charged``: a dict with the losses charged to the purses ``large`` and ``small``, one
               number for each level;
             - ``suspect``: as in ``info``, or None;
-            - ``refuted``: as in ``info``, for all levels given up so far, with the ``trial``.
+            - ``refuted``: as in ``info``, for all levels given up so far, with the ``trial``;
+            - ``refuted_by_norm``: for a single model, the numbers of the levels for which the lower
+              bound of the RKHS norm exceeds B, whether they are given up or not.
+              ``refuted_at`` and ``rkhs_norm_lower_bound`` are those of the last level.
         """
         ledger, t = self.ledger, self.next_step
         suspect = None if ledger.suspect is None else vars(ledger.suspect).copy()
-        return super().report() | {
+        summary = super().report()
+        if self._alarm is not None:
+            told = self._told_data()
+            levels = enumerate(map(self._assumed, self.levels))
+            summary["refuted_by_norm"] = [j for j, assumed in levels if told.refute(assumed)]
+        return summary | {
             "level": ledger.level,
             "misspecification": self.levels[ledger.level],
             "may_have_lost": ledger.lost,
@@ -190,6 +203,11 @@ class InsuredStrategy(BoundsStrategy):
             "suspect": suspect,
             "refuted": in_sign(deepcopy(self.refutations), self.history.sign),
         }
+
+    def _assumed(self, misspecification: float) -> Assumptions:
+        """What the bounds of a level assume."""
+        own = cast(Assumptions, assumptions_of(self._published))
+        return replace(own, misspecification=misspecification, ridges=RIDGES)
 
     # --- decisions --------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from botorch_ext.models.kernel_variants import shrunk_lengthscale
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.bounds import Models
 from botorch_ext.strategies.events import Trial
+from botorch_ext.strategies.refutation import ToldData
 from botorch_ext.widths import check_delta, require
 
 
@@ -50,6 +51,10 @@ class Standing(Protocol):
         """How often each model was played."""
         ...
 
+    def told_data(self) -> list[ToldData]:
+        """The told data as each model sees them, in the order of ``alive``."""
+        ...
+
     def evidence(self) -> Tensor:
         """The log marginal likelihoods of the told data, ``m``, in the order of ``alive``."""
         ...
@@ -61,7 +66,7 @@ class Judge(State):
     This class lets all models play and refutes none; subclasses override its methods. A method is
     given ``standing``, a `BoundsStrategy`, of which it may read ``alive`` (the positions of the m
     models that are not eliminated), ``names``, ``num_known``, `models`, `num_data`, `next_step`,
-    `times_played` and `evidence`.
+    `times_played`, `told_data` and `evidence`.
     """
 
     #: Whether ``info`` of a trial records the prediction of its model from told data alone.

@@ -194,6 +194,11 @@ class TrialRows(State, Generic[_Posterior]):
         told = history.values.keys() - set(self.told_too_late)
         return [row for row, id in enumerate(self.ids) if id is not None and id not in told]
 
+    def known(self, history: History) -> list[int]:
+        """The rows of the told data."""
+        untold = set(self.untold(history))
+        return [row for row in range(len(self.ids)) if row not in untold]
+
     def absorb(self, event: Event, history: History) -> bool:
         """Updates the rows for the last event of the history.
 

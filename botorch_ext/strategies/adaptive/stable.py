@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import flag
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.domains.ranks import first_highest
@@ -66,11 +67,14 @@ class StableStrategy(BoundsStrategy):
             enlarges the width and the bounds of the tests.
         enlargement: How the width is enlarged, "published" or "pointwise": see `Enlarged` and
             `PointwiseEnlarged`.
+        alarm: Whether the lower bound of the RKHS norm eliminates models too, as
+            `HyperparameterElimination` says. Needs ``noise_std``.
         options: The keyword arguments of `BoundsStrategy`; ``context_domain`` must be None.
 
     Raises:
         ValueError: If `BoundsStrategy` raises it, if a number, the radius or the norm is
-            impossible, if contexts are given, or if several models come without ``noise_std``.
+            impossible, if contexts are given, if several models or ``alarm=True`` come without
+            ``noise_std``, or if ``alarm`` is True and a width has no RKHS bound.
 
     Warns:
         AllModelsRejectedWarning: Every model is refuted. The last model stays.
@@ -91,6 +95,7 @@ class StableStrategy(BoundsStrategy):
         delta: float = 0.1,
         misspecification: float = 0.0,
         enlargement: EnlargementForm = "published",
+        alarm: bool = False,
         **options: Unpack[BoundsOptions],
     ) -> None:
         self.perturbations = Perturbations(radius, norm)
@@ -101,6 +106,10 @@ class StableStrategy(BoundsStrategy):
             judge = PredictionTests(noise_std, delta, misspecification, sides)
         tested = None if judge is None else delta
         width = tested_width(width, misspecification, tested, enlargement)
+        if flag(alarm, "alarm"):
+            if judge is None:
+                raise ValueError("alarm must be False without noise_std, got True")
+            judge.test_norms(width)
         if options.get("context_domain") is not None:
             raise ValueError("context_domain must be None: StableStrategy takes no contexts")
         super().__init__(

@@ -36,6 +36,7 @@ from botorch_ext.strategies.fixed_design.survivors import (
     survivors_of,
 )
 from botorch_ext.strategies.initial_checks import probes_of
+from botorch_ext.strategies.refutation import Alarm, ToldData
 from botorch_ext.widths import ConfidenceModel, Width, as_width
 from botorch_ext.widths.base import check_rkhs_bound, require
 
@@ -183,6 +184,7 @@ class CertifiedElimination(CertifyingStrategy):
         self._told = model.fork() if callable(free) else None
         if self._told is not None and self._initial is not None:
             self._told.add(*self._initial)
+        self._alarm = Alarm.of(self.told_width)
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -392,6 +394,10 @@ class CertifiedElimination(CertifyingStrategy):
             case Attached(trial, value) if self._told is not None:
                 self._told.add(trial.x.unsqueeze(0), trial.x.new_tensor([value]))
         self._rows.absorb(event, self.history)
+
+    def _told_data(self) -> ToldData:
+        rows = self._rows.current()
+        return ToldData.of(rows.posterior, rows.known(self.history))
 
     def _mixture(self, context: Tensor | None) -> GPMixture:
         return GPMixture.of([self._rows.told(self.history)])

@@ -30,6 +30,7 @@ from botorch_ext.strategies.fixed_design.survivors import (
     survivors_of,
 )
 from botorch_ext.strategies.initial_checks import probes_of
+from botorch_ext.strategies.refutation import Alarm, ToldData
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta
 
@@ -114,6 +115,7 @@ class PhasedElimination(RoundStrategy):
         self._space = survivors_of(domain, self.width)
         self._progress = Progress(self._space.whole)
         self._delays: dict[int, int] = {}
+        self._alarm = Alarm.of(self.width)
         first = self._length_of(1)
         if first > horizon:
             message = (
@@ -240,6 +242,13 @@ class PhasedElimination(RoundStrategy):
                 self._progress = self._progress.asked(trial.id)
             case Told(id):
                 self._delays[id] = len(self.history.trials) - id - 1
+
+    def _told_data(self) -> ToldData:
+        model = self.model.fork()
+        X, Y = self._maximised()
+        if len(X):
+            model.add(X, Y)
+        return ToldData.of(model)
 
     def _mixture(self, context: Tensor | None) -> GPMixture:
         return self._means.mixture(*self._maximised())

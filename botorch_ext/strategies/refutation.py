@@ -1,0 +1,122 @@
+"""The test whether data refute what a confidence width assumes of f and of the noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
+
+from torch import Tensor
+
+from botorch_ext.models.norm_bounds import gram_and_residuals, squared_norm_bound
+from botorch_ext.models.posterior import GrowingPosterior
+from botorch_ext.state import State
+from botorch_ext.widths import Width
+from botorch_ext.widths.composed import Assumptions, assumptions_of
+from botorch_ext.widths.tight import RIDGES
+
+# After so many observations a look comes only when they have grown by a share, at least this one.
+_NUM_EVERY = 32
+_LEAST_GROWTH = 1 / 16
+
+
+class ToldData(NamedTuple):
+    """The told data as a model sees them.
+
+    Args:
+        K: The kernel matrix of the observed points, ``n x n``, in float64.
+        y: The observations minus the prior mean, ``n``, in float64.
+        ridge: The noise variance of the model.
+    """
+
+    K: Tensor
+    y: Tensor
+    ridge: float
+
+    @classmethod
+    def of(cls, posterior: GrowingPosterior, rows: list[int] | None = None) -> Self:
+        """The data of some rows of a single model; None for all rows that are not pending."""
+        return cls(*gram_and_residuals(posterior, rows), float(posterior.noise_variance))
+
+    def norm_bound(self, assumed: Assumptions) -> float:
+        """The certified lower bound of the RKHS norm of f; 0 without data."""
+        if not len(self.y):
+            return 0.0
+        numbers = assumed.ridges, assumed.noise_std, assumed.delta, assumed.misspecification
+        return math.sqrt(squared_norm_bound(*self, *numbers))
+
+    def refute(self, assumed: Assumptions) -> bool:
+        """Whether the lower bound of the RKHS norm exceeds the upper bound that is assumed."""
+        return _exceeds(self.norm_bound(assumed), assumed)
+
+
+class Looks(State):
+    """The times at which told data are tested: after each of the first 32 observations, then
+    whenever these have grown by a sixteenth, which keeps the cost of a step small."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._growth = _LEAST_GROWTH
+
+    def begin(self, num_data: int) -> bool:
+        """Whether to look at ``num_data`` observations; if so, the look counts as the last one."""
+        if num_data > _NUM_EVERY and num_data < (1 + self._growth) * self._last:
+            return False
+        self._last = num_data
+        return True
+
+
+class Alarm(Looks):
+    """Tests the assumptions of one model, and keeps when they were refuted.
+
+    The probability that a right model is ever refuted is at most delta. The further the lower bound
+    b of the RKHS norm is from the RKHS bound B, the later comes the next look: after 32
+    observations when these have grown by the share 1 - (b / B)^2, or by a sixteenth if that is
+    more.
+
+    Args:
+        assumed: The assumptions. If they have one ridge, the ridges are 1, 4, 16, 64 and 256.
+    """
+
+    def __init__(self, assumed: Assumptions) -> None:
+        super().__init__()
+        one = len(assumed.ridges) == 1
+        self.assumed = replace(assumed, ridges=RIDGES) if one else assumed
+        self.refuted_at: int | None = None
+
+    @classmethod
+    def of(cls, width: Width) -> Self | None:
+        """The alarm for a single model with a width; None if the width assumes nothing that can be
+        tested."""
+        assumed = assumptions_of(width)
+        return None if assumed is None else cls(assumed)
+
+    def begin(self, num_data: int) -> bool:
+        return self.refuted_at is None and super().begin(num_data)
+
+    def look(self, told: ToldData) -> str | None:
+        """Tests the told data; the message of the warning if they refute the model."""
+        bound, assumed = told.norm_bound(self.assumed), self.assumed
+        if assumed.rkhs_bound > 0:
+            self._growth = max(1 - (bound / assumed.rkhs_bound) ** 2, _LEAST_GROWTH)
+        if not _exceeds(bound, assumed):
+            return None
+        self.refuted_at = n = len(told.y)
+        return (
+            f"the model was refuted after {n} result{'s' if n > 1 else ''}, so its confidence "
+            "bounds cannot be trusted: the RKHS norm of f is at least "
+            f"{bound:.4g}, with probability {1 - assumed.delta:g}, but rkhs_bound is "
+            f"{assumed.rkhs_bound:g}; use a larger rkhs_bound, a shorter lengthscale or a larger "
+            "misspecification"
+        )
+
+    def summary(self, told: ToldData) -> dict[str, Any]:
+        """The entries of the report, after a look at all data."""
+        bound, refuted_at = told.norm_bound(self.assumed), self.refuted_at
+        if refuted_at is None and _exceeds(bound, self.assumed):
+            refuted_at = len(told.y)
+        return {"refuted_at": refuted_at, "rkhs_norm_lower_bound": bound}
+
+
+def _exceeds(bound: float, assumed: Assumptions) -> bool:
+    return bound > assumed.rkhs_bound * (1 + 1e-9)
