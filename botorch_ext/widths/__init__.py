@@ -39,14 +39,20 @@ from botorch_ext.widths.composed import (
 )
 from botorch_ext.widths.fixed_design import (
     AnytimeFixedDesign,
+    AnytimeFixedDesignMixture,
     FixedDesign,
     FixedDesignContinuous,
+    FixedDesignContinuousMixture,
+    FixedDesignLadder,
+    FixedDesignMixture,
     FixedDesignNet,
+    FixedDesignNetMixture,
 )
 from botorch_ext.widths.tight import Ladder, Mixture
 
 __all__ = [
     "AnytimeFixedDesign",
+    "AnytimeFixedDesignMixture",
     "BayesContinuous",
     "BayesFinite",
     "ChowdhuryGopalan",
@@ -55,7 +61,11 @@ __all__ = [
     "Enlarged",
     "FixedDesign",
     "FixedDesignContinuous",
+    "FixedDesignContinuousMixture",
+    "FixedDesignLadder",
+    "FixedDesignMixture",
     "FixedDesignNet",
+    "FixedDesignNetMixture",
     "InformationGainBound",
     "Ladder",
     "Mixture",

@@ -5,6 +5,7 @@ observations.
 from __future__ import annotations
 
 import math
+from abc import ABC
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -23,13 +24,42 @@ from botorch_ext.widths.base import (
     check_rkhs_bound,
     require,
 )
+from botorch_ext.widths.tight import RIDGES, checked_ridges
 
 # By how much numbers that are computed may differ from whole numbers, relatively.
 _ROUNDING = 1e-12
 
 
+class _FixedDesignWidth(Width, ABC):
+    """A width B + r, where r bounds the share of the noise."""
+
+    rkhs_bound: float
+    noise_std: float
+
+    def _at(self, log_union: float, model: ConfidenceModel) -> Tensor:
+        """The width with r = sigma/sqrt(lambda) sqrt(2 ln(1/delta')) and ``log_union`` =
+        ln(1/delta')."""
+        radius = self.noise_std * math.sqrt(2 * log_union)
+        return self._with(radius / model.noise_variance.sqrt())
+
+    def _with(self, radius: Tensor) -> Tensor:
+        return self.rkhs_bound + radius
+
+
+class _MixedWidth(_FixedDesignWidth, ABC):
+    """The width sqrt(B^2 + r^2).
+
+    For a design and a point x that do not depend on the noise, with zeta = (K + lambda I)^-1 k(x):
+    |f - mean| <= B s_b + sigma beta ||zeta||, where s_b is the norm of k_x - sum zeta_i k_i. As
+    s^2 = s_b^2 + lambda ||zeta||^2, the sum is at most s sqrt(B^2 + sigma^2 beta^2 / lambda).
+    """
+
+    def _with(self, radius: Tensor) -> Tensor:
+        return (self.rkhs_bound**2 + radius.square()).sqrt()
+
+
 @dataclass(frozen=True)
-class FixedDesign(Width):
+class FixedDesign(_FixedDesignWidth):
     """The width B + sigma/sqrt(lambda) sqrt(2 ln(1/delta')) with delta' = delta / (4 R N).
 
     It holds for f in the RKHS and points chosen without looking at the observations. The union
@@ -66,11 +96,11 @@ class FixedDesign(Width):
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         share = self.delta / (4 * self.num_rounds * self.num_points)
-        return _fixed_design(self.rkhs_bound, self.noise_std, math.log(1 / share), model)
+        return self._at(math.log(1 / share), model)
 
 
 @dataclass(frozen=True)
-class AnytimeFixedDesign(Width):
+class AnytimeFixedDesign(_FixedDesignWidth):
     """The width B + sigma/sqrt(lambda) sqrt(2 ln(1/delta')) with delta' = delta / (N pi^2 t^2 / 3).
 
     It is `FixedDesign` for a bound that is used at every step t = 1, 2, ..., at the N candidates
@@ -107,11 +137,11 @@ class AnytimeFixedDesign(Width):
                 f"{type(model).__name__}"
             )
         share = 3 * self.delta / (len(candidates) * math.pi**2 * t**2)
-        return _fixed_design(self.rkhs_bound, self.noise_std, math.log(1 / share), model)
+        return self._at(math.log(1 / share), model)
 
 
 @dataclass(frozen=True)
-class FixedDesignContinuous(Width):
+class FixedDesignContinuous(_FixedDesignWidth):
     """The width w' of bounds that are mean + 2/q + w' (s + 2/sqrt(q)), and likewise below.
 
     w' = B + sigma/sqrt(lambda) sqrt(2 ln(2 Gamma / delta')), Gamma = c C~^d q^d, C~ = B +
@@ -157,7 +187,7 @@ class FixedDesignContinuous(Width):
         lipschitz = self.rkhs_bound + amplitude * math.sqrt(2 * math.log(4 * q / share))
         log_points = math.log(self.c) + model.dim * (lipschitz.log() + math.log(q))
         radius = (2 * (math.log(2 / share) + log_points)).sqrt()
-        return self.rkhs_bound + self.noise_std / ridge * radius
+        return self._with(self.noise_std / ridge * radius)
 
     def offset(self, t: int, model: ConfidenceModel) -> Tensor:
         q = max(model.num_observations, 1)
@@ -165,7 +195,7 @@ class FixedDesignContinuous(Width):
 
 
 @dataclass(frozen=True)
-class FixedDesignNet(Width):
+class FixedDesignNet(_FixedDesignWidth):
     """The width B + sigma/sqrt(lambda) sqrt(2 ln(4 R N / delta)) with offset 1/sqrt(q), for boxes.
 
     It is `FixedDesign` on a net of N points. From any point of the box to the nearest point of the
@@ -256,7 +286,7 @@ class FixedDesignNet(Width):
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         log_union = math.log(4 * self.num_rounds / self.delta) + self._log_points(model)
-        return _fixed_design(self.rkhs_bound, self.noise_std, log_union, model)
+        return self._at(log_union, model)
 
     def offset(self, t: int, model: ConfidenceModel) -> float:
         return 1 / math.sqrt(max(model.num_observations, 1))
@@ -280,9 +310,118 @@ class FixedDesignNet(Width):
         return total
 
 
-def _fixed_design(
-    rkhs_bound: float, noise_std: float, log_union: float, model: ConfidenceModel
-) -> Tensor:
-    """B + sigma/sqrt(lambda) sqrt(2 ln(1/delta')) with ``log_union`` = ln(1/delta')."""
-    radius = noise_std * math.sqrt(2 * log_union)
-    return rkhs_bound + radius / model.noise_variance.sqrt()
+@dataclass(frozen=True)
+class FixedDesignMixture(_MixedWidth, FixedDesign):
+    """The width sqrt(B^2 + (2 sigma^2 / lambda) ln(1/delta')) with delta' = delta / (4 R N).
+
+    It holds under the assumptions of `FixedDesign`, with the same probability. It is never wider,
+    and at least 0.7 times as wide.
+    Source: none; the proof is that of `FixedDesign`, whose two terms are bounded together.
+
+    Args:
+        rkhs_bound: As for `FixedDesign`.
+        noise_std: As for `FixedDesign`.
+        delta: As for `FixedDesign`.
+        num_points: As for `FixedDesign`.
+        num_rounds: As for `FixedDesign`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+    """
+
+
+@dataclass(frozen=True)
+class FixedDesignLadder(FixedDesignMixture):
+    """The widths of `FixedDesignMixture` at several ridges, of which each point has the one with
+    the least half-width.
+
+    Every ridge a is a multiple of the ridge lambda of the model and has a mean and a standard
+    deviation of its own. The half-width at x is the least of std_a(x) sqrt(B^2 + (2 sigma^2 / a)
+    ln(1/delta')), and the mean is that of this ridge. The ridge of a point follows from the design
+    alone, so there is no union bound over ridges. The bounds are never wider than those of
+    `FixedDesignMixture`, and much narrower where observations are dense and the function is smooth.
+
+    Methods of rounds compute these bounds on a `FiniteSet`. Elsewhere the width is that of
+    `FixedDesignMixture`.
+    Source: none; as for `FixedDesignMixture`, at each ridge.
+
+    Args:
+        rkhs_bound: As for `FixedDesign`.
+        noise_std: As for `FixedDesign`.
+        delta: As for `FixedDesign`.
+        num_points: As for `FixedDesign`.
+        num_rounds: As for `FixedDesign`.
+        ridges: Multiples of the ridge lambda of the model, fixed before any data; 1 must be among
+            them. None: 1, 4, 16, 64 and 256.
+
+    Raises:
+        ValueError: If an argument is out of its range, if a ridge is given twice, or if 1 is not
+            among the ridges.
+    """
+
+    ridges: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._keep(ridges=RIDGES if self.ridges is None else checked_ridges(self.ridges))
+
+
+@dataclass(frozen=True)
+class AnytimeFixedDesignMixture(_MixedWidth, AnytimeFixedDesign):
+    """The width sqrt(B^2 + (2 sigma^2 / lambda) ln(1/delta')) with the delta' of
+    `AnytimeFixedDesign`.
+
+    It holds whenever `AnytimeFixedDesign` does, and is never wider.
+    Source: as for `FixedDesignMixture`.
+
+    Args:
+        rkhs_bound: As for `AnytimeFixedDesign`.
+        noise_std: As for `AnytimeFixedDesign`.
+        delta: As for `AnytimeFixedDesign`.
+
+    Raises:
+        ValueError: As for `AnytimeFixedDesign`.
+    """
+
+
+@dataclass(frozen=True)
+class FixedDesignContinuousMixture(_MixedWidth, FixedDesignContinuous):
+    """The width w' of `FixedDesignContinuous` with sqrt(B^2 + r^2) in place of the sum B + r of the
+    first formula.
+
+    The offset has the new w'. It holds whenever `FixedDesignContinuous` does, and is never wider.
+    Source: as for `FixedDesignMixture`.
+
+    Args:
+        rkhs_bound: As for `FixedDesignContinuous`.
+        noise_std: As for `FixedDesignContinuous`.
+        delta: As for `FixedDesignContinuous`.
+        num_rounds: As for `FixedDesignContinuous`.
+        c: As for `FixedDesignContinuous`.
+        max_kernel: As for `FixedDesignContinuous`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+    """
+
+
+@dataclass(frozen=True)
+class FixedDesignNetMixture(_MixedWidth, FixedDesignNet):
+    """The width sqrt(B^2 + (2 sigma^2 / lambda) ln(4 R N / delta)) with the net and the offset of
+    `FixedDesignNet`.
+
+    Off the net it is a heuristic, as `FixedDesignNet` is. It is never wider.
+    Source: as for `FixedDesignMixture`.
+
+    Args:
+        rkhs_bound: As for `FixedDesignNet`.
+        noise_std: As for `FixedDesignNet`.
+        delta: As for `FixedDesignNet`.
+        num_rounds: As for `FixedDesignNet`.
+        sides: As for `FixedDesignNet`.
+        constant: As for `FixedDesignNet`.
+        exponent: As for `FixedDesignNet`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+    """
