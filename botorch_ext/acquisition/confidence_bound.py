@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import Model, ModelList
+from botorch.models.transforms.outcome import Standardize
 from botorch.utils.transforms import average_over_ensemble_models
 from torch import Tensor
 
@@ -25,8 +26,14 @@ from botorch_ext.domains import host
 from botorch_ext.exceptions import EnlargementWarning
 from botorch_ext.models.checks import checked_noise_variance
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.widths import Width, enlargement
+from botorch_ext.widths import PointwiseEnlarged, Width, enlarging
+from botorch_ext.widths import enlargement as published_enlargement
 from botorch_ext.widths.base import SEVERAL_TIMES, require_no_function
+from botorch_ext.widths.composed import (
+    EnlargementForm,
+    ladder_of,
+    pointwise_misspecification,
+)
 
 # The largest number of training points at which the noise variances are compared.
 _NOISE_POINTS = 64
@@ -58,6 +65,11 @@ def evaluated_width(
         raise ValueError(
             f"width must be a number or a tensor for a {type(model).__name__}; "
             "width objects need a KernelGP (see KernelGP.from_botorch)"
+        )
+    if ladder_of(width) is not None or pointwise_misspecification(width):
+        raise ValueError(
+            "width must have one ridge and no enlargement at each point, which strategies play, "
+            f"got {width!r}"
         )
     if hasattr(model, "outcome_transform"):
         raise ValueError(
@@ -110,12 +122,18 @@ class _ConfidenceBound(HallucinatingAcquisitionFunction):
 
 class EnlargedUpperConfidenceBound(_ConfidenceBound):
     """The upper confidence bound mean + (width + eps sqrt(t)/sqrt(lambda)) std of EC-GP-UCB, for
-    any single-output BoTorch model.
+    any single-output BoTorch model; or mean + width std + eps ||zeta||_1, for exact ones.
 
     It replaces `UpperConfidenceBound` if f differs by up to ``misspecification`` from what the
     model can express. With ``misspecification=0`` it is UCB with ``beta = width^2``. Unlike
     BoTorch's UCB it takes pending points, which it hallucinates, so ``optimize_acqf(...,
     q=4)`` gives a batch.
+
+    With ``enlargement="pointwise"`` the misspecification adds eps times the sum of the absolute
+    weights zeta of the observations in the posterior mean, which is never more and holds as well
+    (see `widths.PointwiseEnlarged`). Pending points have no weights; near them the part is at most
+    eps sqrt(t / lambda) times the standard deviation with them. Several points are then chosen one
+    by one (``sequential=True``).
 
     ``misspecification``, ``noise_variance`` and the width are in the units of the model's posterior
     (raw observations, for a model with an outcome transform), after ``posterior_transform``.
@@ -137,9 +155,12 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
         maximize: Whether f is maximised. False gives the bound for minimisation,
             ``-mean + width * std``.
         X_pending: The ``n x d`` pending points, which are hallucinated. None: no pending points.
+        enlargement: "published" or "pointwise". The latter needs a `KernelGP` (see
+            `KernelGP.from_botorch`) without batch dimensions, whose outcomes are standardised, if
+            they are transformed at all, and no ``posterior_transform``.
 
     Warns:
-        EnlargementWarning: The enlargement is more than three times the width.
+        EnlargementWarning: The published enlargement is more than three times the width.
 
     Raises:
         ValueError: If ``misspecification`` is negative; if ``noise_variance`` is not positive, or
@@ -162,6 +183,7 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
     """
 
     _sign = 1.0
+    _noise: Tensor
 
     def __init__(
         self,
@@ -173,7 +195,11 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
         posterior_transform: PosteriorTransform | None = None,
         maximize: bool = True,
         X_pending: Tensor | None = None,
+        enlargement: EnlargementForm = "published",
     ) -> None:
+        is_pointwise = enlarging(enlargement) is PointwiseEnlarged
+        if is_pointwise:
+            _require_exact(model, posterior_transform)
         misspecification = amount(misspecification, "misspecification", "non-negative and finite")
         if num_observations is not None:
             num_observations = whole_number(num_observations, "num_observations", least=0)
@@ -181,13 +207,18 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
         noise = None
         if noise_variance is not None:
             noise = checked_noise_variance(noise_variance, self.width.dtype, self.width.device)
+        self._pointwise = misspecification if is_pointwise else 0.0
         if misspecification == 0:
             return
         if num_observations is None:
             num_observations = _num_observations(model)
         if noise is None:
             noise = _noise_variance(model, posterior_transform)
-        added = enlargement(misspecification, num_observations + 1, noise)
+        if is_pointwise:
+            self._t = num_observations + 1
+            self.register_buffer("_noise", noise)
+            return
+        added = published_enlargement(misspecification, num_observations + 1, noise)
         if bool(((added > SEVERAL_TIMES * self.width) & (self.width > 0)).any()):
             message = (
                 f"misspecification adds {float(added.max()):.3g} to a width of "
@@ -196,6 +227,21 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
             )
             warnings.warn(message, EnlargementWarning, stacklevel=2)
         self.register_buffer("width", self.width + added)
+
+    def _values(self, X: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if not self._pointwise:
+            return super()._values(X)
+        mean, std = self._moments(X)
+        told: Any = self._told_model
+        norms = told.weight_norms(told.transform_inputs(X.reshape(-1, X.shape[-1])))
+        norms = norms.view(mean.shape)
+        if self.X_pending is not None:
+            t = self._t + len(self.X_pending)
+            norms = torch.minimum(norms, (t / self._noise).sqrt() * std)
+        return self._of_moments(mean, std) + self._pointwise * norms
+
+    def _moments_in_turn(self, X: Tensor) -> tuple[Tensor, Tensor] | None:
+        return None if self._pointwise else super()._moments_in_turn(X)
 
 
 class LowerConfidenceBound(_ConfidenceBound):
@@ -226,6 +272,21 @@ class LowerConfidenceBound(_ConfidenceBound):
     """
 
     _sign = -1.0
+
+
+def _require_exact(model: Model, posterior_transform: PosteriorTransform | None) -> None:
+    """Raises a ValueError unless the weights of the observations in the mean are known."""
+    if not (
+        isinstance(model, KernelGP)
+        and not model.batch_shape
+        and isinstance(getattr(model, "outcome_transform", None), Standardize | None)
+        and posterior_transform is None
+    ):
+        raise ValueError(
+            'enlargement must be "published" unless the model is a single KernelGP (see '
+            "KernelGP.from_botorch), with no other transform of its outcomes than Standardize, got "
+            f"a {type(model).__name__}"
+        )
 
 
 def _is_for(value: Tensor, batch: torch.Size) -> bool:

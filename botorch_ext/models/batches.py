@@ -403,6 +403,10 @@ class ModelParts(ABC, Generic[Model]):
         """The information gain of all rows for each model, 1/2 log det(I + K / lambda), ``m``."""
         return self._gather(lambda model: model.information_gain())
 
+    def quadratic_form(self) -> Tensor:
+        """y' (K + lambda I)^-1 y of the known observations for each model, ``m``."""
+        return self._gather(lambda model: model.quadratic_form())
+
     def jittered_rows(self) -> Tensor:
         """The number of rows of each model with jitter on their diagonal entry, ``m``."""
         n = self.num_observations

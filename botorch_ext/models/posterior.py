@@ -158,6 +158,21 @@ class GrowingPosterior:
         """The information gain of all rows, 1/2 log det(I + K / lambda), ``*batch``."""
         return self.factor.information_gain()
 
+    @property
+    def num_told(self) -> int:
+        """The number of known observations."""
+        return self.num_observations - len(self.factor.pending)
+
+    def told_information_gain(self) -> Tensor:
+        """The information gain of the known observations, ``*batch``."""
+        gain = self.information_gain()
+        return gain - self.factor.pending_information_gain() if self.factor.pending else gain
+
+    def quadratic_form(self) -> Tensor:
+        """y' (K + lambda I)^-1 y of the known observations, minus the prior mean, ``*batch``."""
+        # z is orthogonal to the columns of pending rows.
+        return self.factor.z[..., : self.num_observations].square().sum(dim=-1)
+
     @torch.no_grad()
     def remove(self, row: int) -> None:
         """Remove one row; later rows move up by one and are factorised again.

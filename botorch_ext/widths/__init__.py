@@ -48,7 +48,7 @@ from botorch_ext.widths.fixed_design import (
     FixedDesignNet,
     FixedDesignNetMixture,
 )
-from botorch_ext.widths.tight import Ladder, Mixture
+from botorch_ext.widths.tight import Dual, Ladder, Mixture
 
 __all__ = [
     "AnytimeFixedDesign",
@@ -58,6 +58,7 @@ __all__ = [
     "ChowdhuryGopalan",
     "ConfidenceModel",
     "Constant",
+    "Dual",
     "Enlarged",
     "FixedDesign",
     "FixedDesignContinuous",

@@ -15,7 +15,7 @@ from botorch_ext.widths.base import (
     as_width,
     check_misspecification,
 )
-from botorch_ext.widths.tight import Ladder
+from botorch_ext.widths.tight import Dual, Ladder
 
 #: How a width is enlarged for a misspecification: `Enlarged` or `PointwiseEnlarged`.
 EnlargementForm = Literal["published", "pointwise"]
@@ -75,6 +75,10 @@ class Enlarged(Width):
             width=as_width(self.width),
             misspecification=check_misspecification(self.misspecification),
         )
+        if isinstance(ladder_of(as_width(self.width)), Dual) and type(self) is Enlarged:
+            raise ValueError(
+                f"width must not be Dual, whose enlargement is pointwise, got {self!r}"
+            )
 
     def __call__(self, t: int, model: ConfidenceModel) -> float | Tensor:
         return as_width(self.width)(t, model) + enlargement(
@@ -104,8 +108,21 @@ class PointwiseEnlarged(Enlarged):
         ValueError: If an argument is out of its range.
     """
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._keep(width=_at_level(as_width(self.width), self.misspecification))
+
     def __call__(self, t: int, model: ConfidenceModel) -> float | Tensor:
         return as_width(self.width)(t, model)
+
+
+def _at_level(width: Width, misspecification: float) -> Width:
+    """The width for observations with errors: the same, or a `Dual` that knows of them."""
+    if isinstance(width, Scaled):
+        return replace(width, width=_at_level(as_width(width.width), misspecification))
+    if isinstance(width, Dual):
+        return replace(width, misspecification=misspecification)
+    return width
 
 
 def with_delta(width: Width, delta: float) -> Width:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
+import torch
 from torch import Tensor
 
 from botorch_ext.checks import amount, short
@@ -13,12 +15,24 @@ from botorch_ext.widths.base import (
     ConfidenceModel,
     Width,
     check_delta,
+    check_misspecification,
     check_noise_std,
     check_rkhs_bound,
 )
 
 #: The multiples of the ridge of a model at which `Ladder` computes bounds unless told otherwise.
 RIDGES = (1.0, 4.0, 16.0, 64.0, 256.0)
+
+
+class FittedModel(ConfidenceModel, Protocol):
+    """The properties of a model that a width reads which looks at the observations."""
+
+    @property
+    def num_told(self) -> int: ...
+
+    def told_information_gain(self) -> Tensor: ...
+
+    def quadratic_form(self) -> Tensor: ...
 
 
 @dataclass(frozen=True)
@@ -93,6 +107,70 @@ class Ladder(Mixture):
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         return self._width(model, len(self.ridges or ()))
+
+
+@dataclass(frozen=True)
+class Dual(Ladder):
+    """The widths sqrt(rho^2 / a) with rho^2 = R^2 + a B^2 - q_a, which look at the observations.
+
+    q_a = a y' (K + a I)^-1 y, and R^2 = -2 sigma^2 ln(1/m sum_a exp(-I(a) - q_a / (2 sigma^2))) +
+    2 sigma^2 ln(1/delta), over the m ridges a, whose bounds are intersected as those of `Ladder`.
+    Pending trials do not count in rho^2. If f is only within eps of the RKHS ball, the width is
+    put into `PointwiseEnlarged`, and rho^2 is then larger.
+
+    It holds under the assumptions of `SelfNormalized`, with the same probability, and is never
+    wider than `Ladder`. It is narrowest where the norm of f is close to B. Where B, the kernel or
+    the noise are wrong, it is over-confident sooner than the other widths, so it must not decide
+    about safety. Where rho^2 is negative for one of the ridges, the observations refute the model,
+    and the widths are those of `Ladder`.
+    Source: Flynn and Reeb 2025 (arXiv 2403.12732); the proof is on the page "Proofs".
+
+    Args:
+        rkhs_bound: As for `Ladder`.
+        noise_std: As for `Ladder`.
+        delta: As for `Ladder`.
+        ridges: As for `Ladder`.
+        misspecification: eps, the largest error of an observation besides its noise, in units of f.
+            `PointwiseEnlarged` sets it.
+
+    Raises:
+        ValueError: If an argument is out of its range; when called, if the model is not a batch of
+            models at all ridges.
+    """
+
+    misspecification: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._keep(misspecification=check_misspecification(self.misspecification))
+
+    def __call__(self, t: int, model: FittedModel) -> Tensor:
+        num = len(self.ridges or ())
+        a = model.noise_variance
+        if a.shape[-1:] != (num,) and (a.ndim != 1 or len(a) % num):
+            raise ValueError(f"model must be a batch of models at {num} ridges, got {len(a)}")
+        twice, a = 2 * self.noise_std**2, a.view(-1, num)
+        gain = model.told_information_gain().view(-1, num) + math.log(num)
+        q = a * model.quadratic_form().view(-1, num)
+        log_delta = math.log(1 / self.delta)
+        if self.misspecification:
+            limit = self._at_level(a, q, twice * (gain + log_delta), model.num_told)
+        else:
+            limit = twice * (log_delta - (-gain - q / twice).logsumexp(dim=-1, keepdim=True)) - q
+        square = limit + a * self.rkhs_bound**2
+        refuted = (square < -1e-9 * (square.abs() + q)).any(dim=-1, keepdim=True)
+        plain = super().__call__(t, model).view(-1, num)
+        return torch.where(refuted, plain, (square.clamp_min(0) / a).sqrt()).flatten()
+
+    def _at_level(self, a: Tensor, q: Tensor, g: Tensor, num_told: int) -> Tensor:
+        """rho^2 - a B^2 if observations have errors of at most eps, the least over the ridges."""
+        root = a.sqrt()
+        difference = root[:, :, None] - root[:, None, :]  # of a and a_i
+        c = (difference.abs() / (root[:, :, None] + root[:, None, :])).sqrt()
+        error = c * self.misspecification * math.sqrt(num_told)
+        norm = (q[:, :, None] - q[:, None, :]).abs().sqrt()
+        less, more = (norm - error).clamp_min(0).square(), (norm + error).square()
+        return (g[:, None, :] + torch.where(difference >= 0, -less, more)).amin(dim=-1)
 
 
 def checked_ridges(ridges: Iterable[float]) -> tuple[float, ...]:

@@ -17,6 +17,7 @@ from botorch.exceptions import UnsupportedError
 from botorch.models import ModelListGP
 from botorch.models.deterministic import GenericDeterministicModel
 from botorch.models.transforms import Normalize
+from botorch.optim import optimize_acqf
 from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.datasets import SupervisedDataset
@@ -304,6 +305,45 @@ def test_the_enlargement_covers_the_worst_case_in_raw_units():
     change = (moved.posterior(Z).mean.squeeze(-1) - mean).abs()
     assert bool((change <= acqf(Z[:, None]) - mean + 1e-6).all())
     assert change.max() > 0.05
+
+
+def test_the_pointwise_enlargement_is_the_worst_case():
+    gp, (Z, _) = every.single_task_gp(20), every.draw(8, 2)
+    model, eps = bx.KernelGP.from_botorch(gp), 0.3
+    acqf = EnlargedUpperConfidenceBound(model, 1.5, eps, enlargement="pointwise")
+    mean, std = model.mean_and_std(Z)
+    scale = gp.outcome_transform.stdvs.item()
+    alpha = torch.linalg.solve(
+        model.kernel(gp.train_inputs[0]).to_dense() + every.NOISE * torch.eye(20).double(),
+        model.kernel(gp.train_inputs[0], model.transform_inputs(Z)).to_dense(),
+    )
+    moved = alpha.T @ (eps / scale * alpha.sign()) * scale  # each observation by its worst eps
+    expected = mean + 1.5 * std + moved.diagonal()
+    assert_close(acqf(Z[:, None]), expected, **EXACT)
+    with pytest.warns(bx.exceptions.EnlargementWarning):
+        published = EnlargedUpperConfidenceBound(model, 1.5, eps)
+    assert bool((expected <= published(Z[:, None])).all())
+    zero = EnlargedUpperConfidenceBound(model, 1.5, 0.0, enlargement="pointwise")
+    assert_close(zero(Z[:, None]), mean + 1.5 * std, **EXACT)
+    # A pending point takes the part with it, but for what one observation more would leave.
+    acqf.set_X_pending(Z[:1])
+    (_, std), own = acqf._moments(Z[:1, None]), moved.diagonal()[0]
+    cap = eps * math.sqrt(22 / every.NOISE) / scale * std
+    assert_close(
+        acqf(Z[:1, None]), mean[:1] + 1.5 * std + torch.minimum(own, cap), rtol=1e-8, atol=1e-8
+    )
+    candidates, _ = optimize_acqf(acqf, bx.Box(BOUNDS).bounds, 2, 3, 32, sequential=True)
+    assert candidates.shape == (2, 2)
+
+
+def test_the_pointwise_enlargement_needs_the_weights_of_the_mean():
+    gp = every.single_task_gp(20)
+    for model, form in ((gp, "pointwise"), (every.kernel_gp(), "other")):
+        with pytest.raises(ValueError, match="enlargement"):
+            EnlargedUpperConfidenceBound(model, misspecification=0.1, enlargement=form)
+    for width in (widths.Ladder(1.0, 0.1, 0.1), widths.PointwiseEnlarged(1.0, 0.1)):
+        with pytest.raises(ValueError, match="one ridge"):
+            LowerConfidenceBound(every.kernel_gp(), width)
 
 
 BOX = bx.Box(BOUNDS)

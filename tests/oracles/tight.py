@@ -58,12 +58,43 @@ class Tight:
         """The sums of the absolute weights zeta."""
         return np.abs(self.inverse(a) @ self.k).sum(axis=0)
 
-    def bounds(self, eps: float = 0.0, clip: bool = True) -> tuple[Array, Array]:
+    def q(self, a: float) -> float:
+        return float(a * self.y @ self.inverse(a) @ self.y)
+
+    def dual(self, eps: float = 0.0) -> list[float]:
+        """The widths of `Dual` at the ridges, of known observations alone."""
+        squares = [self._square(ridge * self.lam, eps) for ridge in self.ridges]
+        if min(squares) < 0:
+            return [self.width(ridge * self.lam) for ridge in self.ridges]
+        return list(np.sqrt(squares))
+
+    def _square(self, a: float, eps: float) -> float:
+        ridges = [ridge * self.lam for ridge in self.ridges]
+        if not eps:
+            terms = [-self.gain(b) - self.q(b) / (2 * self.sigma**2) for b in ridges]
+            total = np.logaddexp.reduce(terms) - np.log(len(ridges))
+            radius = -2 * self.sigma**2 * (total + np.log(self.delta))
+            return float(radius + a * self.B**2 - self.q(a)) / a
+        squares = []
+        for b in ridges:
+            D = a * self.inverse(a) - b * self.inverse(b)
+            c = abs(np.sqrt(a) - np.sqrt(b)) / (np.sqrt(a) + np.sqrt(b))
+            error = np.sqrt(c * len(self.y)) * eps
+            norm = np.sqrt(abs(self.y @ D @ self.y))
+            part = -(max(norm - error, 0) ** 2) if a >= b else (norm + error) ** 2
+            squares.append(self.g(b) + a * self.B**2 + part)
+        return float(min(squares)) / a
+
+    def bounds(
+        self, eps: float = 0.0, clip: bool = True, dual: bool = False
+    ) -> tuple[Array, Array]:
         """The lower and the upper bounds of the RKHS part of f."""
         uppers, lowers = [], []
-        for ridge in self.ridges:
+        duals = self.dual(eps) if dual else []
+        for i, ridge in enumerate(self.ridges):
             a = ridge * self.lam
-            half = self.width(a) * self.std(a) + eps * self.norms(a)
+            width = duals[i] if dual else self.width(a)
+            half = width * self.std(a) + eps * self.norms(a)
             uppers.append(self.mean(a) + half)
             lowers.append(self.mean(a) - half)
         upper, lower = np.min(uppers, axis=0), np.max(lowers, axis=0)

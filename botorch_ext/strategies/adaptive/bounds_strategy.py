@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, TypedDict, cast
 
 import torch
@@ -47,7 +48,10 @@ from botorch_ext.widths.composed import (
     pointwise_misspecification,
     share_of_enlargement,
 )
-from botorch_ext.widths.tight import Ladder
+from botorch_ext.widths.tight import Dual, Ladder
+
+# The number of last points that an enlargement at each point must dominate for a warning.
+NUM_LATEST = 16
 
 
 class PendingTrials(TypedDict, total=False):
@@ -147,7 +151,8 @@ class BoundsStrategy(Strategy):
             the contexts is unknown, at an asked point.
         LengthscaleWarning: Every model has a lengthscale under a twentieth of the side of the
             domain, or over twenty times the side.
-        EnlargementWarning: The misspecification adds more than three times the rest of a width.
+        EnlargementWarning: The misspecification adds more than three times the rest of a width, or
+            with the pointwise form of a half-width, at most of the last 16 points.
         PriorScaleWarning: 8, 16, 32 or 64 observations contradict the scale of a single model: they
             are more than 3, or less than a tenth, of its standard deviations away from its mean.
             This is not checked on a GPU.
@@ -231,11 +236,13 @@ class BoundsStrategy(Strategy):
         if self._ridges is not None and not self.takes_ladders:
             raise ValueError(f"width must have one ridge for {type(self).__name__}, got {width!r}")
         self._enlargements = [pointwise_misspecification(own) for own in widths]
-        if any(self._enlargements) and (pending == "censor" or not self.takes_ladders):
+        if any(self._enlargements) and not self.takes_ladders:
             raise ValueError(
-                f'the form of the enlargement must be "published" for {type(self).__name__} with '
-                f"pending {pending!r}, got {width!r}"
+                f'enlargement must be "published" for {type(self).__name__}, got {width!r}'
             )
+        reads_values = any(self._enlargements) or any(isinstance(own, Dual) for own in ladders)
+        if reads_values and pending == "censor":
+            raise ValueError(f'pending must not be "censor" with such a width, got {width!r}')
         # The noise variances of all models, if a width is enlarged: numbers, so that no step waits
         # for the device.
         self._noise: list[float] = []
@@ -626,6 +633,7 @@ class BoundsStrategy(Strategy):
             models.num_observations - len(untold),
             models.dim,
             gain,
+            models.quadratic_form()[bounds.rows_of(position)],
         )
         own, t = self._width_of(self.alive[position]), told.num_observations + 1
         width, offset = (
@@ -696,8 +704,11 @@ class BoundsStrategy(Strategy):
     def _absorb_trial(self, trial: Trial) -> None:
         self._catch_up()
         if self._is_play(trial.id):
-            if self._noise and EnlargementWarning not in self._noted:
-                self._note_enlargement(trial.info)
+            if EnlargementWarning not in self._noted:
+                if self._noise:
+                    self._note_enlargement(trial.info)
+                if any(self._enlargements):
+                    self._note_pointwise_enlargement()
             if self._is_corrected and self.judge.needs_predictions:
                 self._predict_again(trial)
         if self._looks_at_kernel_later:
@@ -773,6 +784,22 @@ class BoundsStrategy(Strategy):
                 f"misspecification adds {enlargement:.3g} to a width of {rest:.3g}: "
                 "the bounds then mostly show where data are missing; a larger noise_variance "
                 "reduces this",
+                EnlargementWarning,
+            )
+
+    def _note_pointwise_enlargement(self) -> None:
+        """Warns if the misspecification dominates the half-widths at most of the last points."""
+        plays = (trial.info for trial in reversed(self.history.trials) if self._is_play(trial.id))
+        latest = list(islice(plays, NUM_LATEST))
+        if len(latest) < NUM_LATEST:
+            return
+        shares = [(info["offset"], info["width"] * info["std"]) for info in latest]
+        if sum(own > SEVERAL_TIMES * rest > 0 for own, rest in shares) > NUM_LATEST // 2:
+            own, rest = shares[0]
+            self._note_once(
+                f"misspecification adds {own:.3g} to a half-width of {rest:.3g}, and as large a "
+                f"share at most of the last {NUM_LATEST} points: the bounds then mostly show where "
+                "data are missing; a larger noise_variance reduces this",
                 EnlargementWarning,
             )
 

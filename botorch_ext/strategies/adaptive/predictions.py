@@ -121,12 +121,24 @@ class Play:
 
 @dataclass(frozen=True)
 class ToldOnly:
-    """A `ConfidenceModel` for a width: the numbers of one model with some rows left out."""
+    """A `ConfidenceModel` for a width: the numbers of one model at each ridge with some rows left
+    out, ``R`` each."""
 
     noise_variance: Tensor
     num_observations: int
     dim: int
     gain: Tensor
+    form: Tensor
+
+    @property
+    def num_told(self) -> int:
+        return self.num_observations
+
+    def told_information_gain(self) -> Tensor:
+        return self.gain
+
+    def quadratic_form(self) -> Tensor:
+        return self.form
 
     def information_gain(self) -> Tensor:
         return self.gain

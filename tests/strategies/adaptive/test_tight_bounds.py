@@ -51,6 +51,8 @@ LADDER = widths.Ladder(B, SIGMA, DELTA)
 KINDS = {
     "mixture": (widths.Mixture(B, SIGMA, DELTA), None, (1.0,)),
     "ladder": (LADDER, None, LADDER.ridges),
+    "dual": (widths.Dual(B, SIGMA, DELTA), None, LADDER.ridges),
+    "pointwise dual": (widths.Dual(B, SIGMA, DELTA, (1, 9)), "pointwise", (1, 9)),
     "pointwise mixture": (widths.Mixture(B, SIGMA, DELTA), "pointwise", (1.0,)),
     "pointwise ladder": (widths.Ladder(B, SIGMA, DELTA, (1, 0.5, 30)), "pointwise", (0.5, 1, 30)),
 }
@@ -63,13 +65,16 @@ def test_decisions_on_a_set_are_those_of_the_definition(kind, kernel):
     strategy = made(width, enlargement, kernel)
     noise = drawn(40, seed=2, low=-SIGMA, high=SIGMA)
     strategy.tell(strategy.ask(), 0.3)
+    refuted = 0
     for step in range(40):
         mean, half_width = strategy.bands(POINTS)
         trial = strategy.ask()
         X, y = data_of(strategy)
         plain = oracle(kernel, X, y, POINTS, ridges)
         eps = 0.0 if enlargement is None else EPS
-        lower, upper = plain.bounds(eps, clip=isinstance(width, widths.Ladder))
+        is_dual = isinstance(width, widths.Dual)
+        lower, upper = plain.bounds(eps, isinstance(width, widths.Ladder), is_dual)
+        refuted += is_dual and plain.dual(eps)[0] == plain.width(LAM * ridges[0])
         row = first_highest(upper)
         assert trial.info["index"] == row
         np.testing.assert_allclose(mean[0] + half_width[0], upper, rtol=1e-8, atol=1e-8)
@@ -79,14 +84,18 @@ def test_decisions_on_a_set_are_those_of_the_definition(kind, kernel):
         for name, value in {
             "mean": plain.mean(a)[row],
             "std": plain.std(a)[row],
-            "width": plain.width(a),
+            "width": plain.dual(eps)[ridges.index(a / LAM)] if is_dual else plain.width(a),
             "offset": eps * plain.norms(a)[row],
         }.items():
             assert info[name] == pytest.approx(value, rel=1e-6, abs=1e-8)
         if isinstance(width, widths.Ladder):
             assert info["upper"] == pytest.approx(upper[row], abs=1e-8)
             assert info["lower"] == pytest.approx(lower[row], abs=1e-8)
-        strategy.tell(trial, f(trial.x) + float(noise[step]))
+        # Dual bounds notice a norm above B.
+        value = float(torch.sin(20 * trial.x[0])) if kind == "dual" else f(trial.x)
+        strategy.tell(trial, value + float(noise[step]))
+    if kind == "dual":
+        assert 0 < refuted < 40
 
 
 @pytest.mark.parametrize("inflate", [False, True])
@@ -180,9 +189,10 @@ def test_candidate_models_take_the_intersection_of_each_model():
 BOX = bx.Box([[0.0, 0.0], [1.0, 1.0]])
 
 
-def uppers(strategy, at, kernel, ridges, eps, clip=True):
+def uppers(strategy, at, kernel, ridges, eps, width=LADDER):
     X, y = data_of(strategy)
-    return oracle(kernel, X, y, at, ridges).bounds(eps, clip)[1]
+    kinds = [isinstance(width, kind) for kind in (widths.Ladder, widths.Dual)]
+    return oracle(kernel, X, y, at, ridges).bounds(eps, *kinds)[1]
 
 
 @pytest.mark.parametrize("kernel", [rbf(0.3), matern(0.4)], ids=["rbf", "matern"])
@@ -194,10 +204,9 @@ def test_nobody_finds_a_better_point_of_a_box(kind, kernel):
     for step in range(16):
         trial = strategy.ask()
         if step >= 12:
-            clip = isinstance(width, widths.Ladder)
-            (own,) = uppers(strategy, trial.x[None], kernel, ridges, eps, clip)
+            (own,) = uppers(strategy, trial.x[None], kernel, ridges, eps, width)
             at = torch.cat([drawn(1500, 2, seed=step), near(trial.x, step)])
-            best = uppers(strategy, at, kernel, ridges, eps, clip).max()
+            best = uppers(strategy, at, kernel, ridges, eps, width).max()
             assert own >= best - 1e-7 * abs(best)
             assert own == pytest.approx(trial.info.get("upper", own), abs=1e-8)
         strategy.tell(trial, f(trial.x) + 0.05 * (-1) ** step)

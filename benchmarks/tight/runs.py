@@ -1,0 +1,242 @@
+"""Runs with tight bounds: one strategy on one function of known norm, checked at every step."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+import torch
+from gpytorch.kernels import Kernel
+from torch import Tensor
+
+import botorch_ext as bx
+from benchmarks.common.kernels import matern, rbf
+from benchmarks.common.resumable import attempted
+from benchmarks.common.tables import Row
+from botorch_ext import widths
+from botorch_ext.problems import lock_out
+
+KEY = ("table", "problem", "method", "seed")
+#: The numbers that methods are told in all runs but those of the lock-out.
+B, SIGMA, LAM, DELTA, EPS = 2.0, 0.1, 0.01, 0.1, 0.1
+N, HORIZON, ALARM_HORIZON = 300, 200, 150
+FIRST_SEED = 5_000_000
+#: The seeds of each table, and the largest T of a smoke run.
+SEEDS = {"regret": 24, "misspecified": 24, "coverage": 400, "alarm": 24, "lock-out": 3}
+SMOKE_HORIZON = 12
+
+PLAIN = ("SelfNormalized", "Mixture", "Ladder", "Dual", "2.0")
+ENLARGED = (
+    "published SelfNormalized",
+    "pointwise SelfNormalized",
+    "pointwise Mixture",
+    "pointwise Ladder",
+)
+COVERED = ("Mixture", "Ladder", "Dual", *ENLARGED[2:], "pointwise Dual")
+METHODS = {
+    "regret": PLAIN,
+    "misspecified": ("SelfNormalized", *ENLARGED),
+    "coverage": COVERED,
+    "alarm": ("SelfNormalized", "Ladder"),
+    "lock-out": ("SelfNormalized", *ENLARGED),
+}
+_FORMS = {"published": widths.Enlarged, "pointwise": widths.PointwiseEnlarged}
+DIMS = (1, 2, 4)
+PROBLEMS = {
+    "regret": [f"d = {d}, norm {norm}" for d in DIMS for norm in ("B", "B/2")],
+    "misspecified": [f"d = {d}, eps {eps}" for d in DIMS for eps in ("0", "0.1")],
+    "coverage": [f"d = {d}" for d in DIMS],
+    "alarm": [f"d = {d}, {wrong}" for d in DIMS for wrong in ("norm", "lengthscale", "noise")],
+    "lock-out": [f"d = {d}" for d in (2, 3, 4, 5, 6)],
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: its columns of `KEY`, and its length."""
+
+    table: str
+    problem: str
+    method: str
+    seed: int
+    horizon: int
+
+    @property
+    def key(self) -> Row:
+        """What names its row."""
+        return {name: getattr(self, name) for name in KEY}
+
+    @property
+    def digest(self) -> str:
+        """Of what decides its outcome here."""
+        decides = (*asdict(self).values(), B, SIGMA, LAM, DELTA, EPS, N)
+        return hashlib.blake2b(repr(decides).encode(), digest_size=6).hexdigest()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A function on a set, and what a method is told.
+
+    Args:
+        points: The set, ``N x d``.
+        kernel: The kernel that the method is told.
+        values: The RKHS part of f, ``N``.
+        errors: What is added to the RKHS part at each point, ``N``.
+        noise: The noise of each step, ``T``.
+        errors_follow_noise: Whether the error of an observation has the sign of its noise.
+    """
+
+    points: Tensor
+    kernel: Kernel
+    values: Tensor
+    errors: Tensor
+    noise: Tensor
+    errors_follow_noise: bool = False
+
+
+def cases(first_seed: int, smoke: bool) -> list[Case]:
+    """All runs, the seeds outermost, so that what is there at any time is balanced."""
+    found = [
+        Case(table, problem, method, FIRST_SEED + first_seed + i, _horizon(table, smoke))
+        for table, seeds in SEEDS.items()
+        for i in range(1 if smoke else seeds)
+        for problem in (PROBLEMS[table][:1] if smoke else PROBLEMS[table])
+        for method in METHODS[table]
+    ]
+    return sorted(found, key=lambda case: case.seed)
+
+
+def _horizon(table: str, smoke: bool) -> int:
+    full = {"alarm": ALARM_HORIZON, "lock-out": 300}.get(table, HORIZON)
+    return min(full, SMOKE_HORIZON) if smoke else full
+
+
+def attempt(case: Case) -> Row | str:
+    """The row of a run, or how it failed."""
+    return attempted(_run, case)
+
+
+def _run(case: Case) -> Row:
+    torch.set_num_threads(1)
+    start = time.perf_counter()
+    row = _lock_out(case) if case.table == "lock-out" else _play(case, _problem(case))
+    wall = time.perf_counter() - start
+    return case.key | {"digest": case.digest} | row | {"wall": wall}
+
+
+def width_of(method: str) -> widths.Width | float:
+    """The width of a method, with the enlargement that its name begins with."""
+    form, _, name = method.rpartition(" ")
+    if name == "2.0":
+        return 2.0
+    width = getattr(widths, name)(B, SIGMA, DELTA)
+    return _FORMS[form](width, EPS) if form else width
+
+
+def _play(case: Case, problem: Problem) -> Row:
+    """The regret of a run, whether a bound failed, and when the alarm came."""
+    domain = bx.FiniteSet(problem.points)
+    width = width_of(case.method)
+    strategy = bx.algorithms.gp_ucb(domain, problem.kernel, noise_variance=LAM, width=width)
+    truth = problem.values if problem.errors_follow_noise else problem.values + problem.errors
+    best, regret, failed = float(truth.max()), 0.0, False
+    is_checked = case.method != "2.0"
+    for t in range(case.horizon):
+        if is_checked:
+            mean, half_width = strategy.bands(problem.points)
+            off = (mean[0] - problem.values).abs() - half_width[0]
+            failed = failed or bool((off > 1e-9).any())
+        trial = strategy.ask()
+        row, noise = trial.info["index"], problem.noise[t]
+        error = EPS * noise.sign() if problem.errors_follow_noise else problem.errors[row]
+        regret += best - float(truth[row])
+        strategy.tell(trial, float(problem.values[row] + error + noise))
+    report = strategy.report()
+    return {"regret": regret, "failed": failed, "refuted": report.get("refuted_at")}
+
+
+def _problem(case: Case) -> Problem:
+    """The problem of a case, the same for all methods."""
+    seed = int.from_bytes(
+        hashlib.blake2b(f"{case.table} {case.problem} {case.seed}".encode(), digest_size=6).digest()
+    )
+    generator = torch.Generator().manual_seed(seed)
+    d = int(case.problem[4])
+    points = _uniform(generator, N, d)
+    lengthscale, kernel_of, norm, law = 0.3 * math.sqrt(d), rbf, B, "gaussian"
+    wrong = case.problem.partition(", ")[2]
+    if case.table == "coverage":
+        kernel_of = (rbf, matern)[case.seed % 2]
+        norm = B / (1, 2, 4)[case.seed // 2 % 3]
+        law = ("gaussian", "uniform", "two-point")[case.seed // 6 % 3]
+    elif case.table == "regret":
+        norm = B / 2 if wrong == "norm B/2" else B
+    told = kernel_of(lengthscale)
+    true = kernel_of(lengthscale / 3) if wrong == "lengthscale" else told
+    if wrong == "norm":
+        norm = 2 * B
+    values = _function(true, points, norm, generator)
+    std = 2 * SIGMA if wrong == "noise" else SIGMA
+    noise = std * _noise(law, case.horizon, generator)
+    errors, follow = torch.zeros(N, dtype=torch.float64), False
+    if wrong == "eps 0.1":
+        errors = EPS * _uniform(generator, N).sub(0.5).sign()
+    if case.table == "coverage" and case.method.startswith("pointwise"):
+        kind = case.seed % 4
+        other = _function(told, points, 1.0, generator)
+        signs = (_uniform(generator, N) - 0.5, values, -values, other)[kind].sign()
+        errors, follow = EPS * signs, case.seed % 5 == 0
+    return Problem(points, told, values, errors, noise, follow)
+
+
+def _uniform(generator: torch.Generator, *shape: int) -> Tensor:
+    return torch.rand(shape, generator=generator, dtype=torch.float64)
+
+
+def _noise(law: str, num: int, generator: torch.Generator) -> Tensor:
+    """Noise with the sub-Gaussian constant 1."""
+    if law == "gaussian":
+        return torch.randn(num, generator=generator, dtype=torch.float64)
+    spread = 2 * _uniform(generator, num) - 1
+    # A uniform variable on [-a, a] is a / sqrt(3) sub-Gaussian.
+    return spread.sign() if law == "two-point" else math.sqrt(3) * spread
+
+
+def _function(kernel: Kernel, points: Tensor, norm: float, generator: torch.Generator) -> Tensor:
+    """The values at the points of a random function of the RKHS with this norm."""
+    centers = _uniform(generator, 30, points.shape[-1])
+    weights = torch.randn(30, generator=generator, dtype=torch.float64)
+    with torch.no_grad():
+        own, cross = kernel(centers).to_dense(), kernel(points, centers).to_dense()
+    return cross @ weights * (norm / float(weights @ own @ weights) ** 0.5)
+
+
+def _lock_out(case: Case) -> Row:
+    """The regret on the lock-out instance, and the last step with a regret."""
+    problem = lock_out(int(case.problem[4]))
+    form, _, name = case.method.rpartition(" ")
+    width = getattr(widths, name)(problem.rkhs_bound, problem.noise_std, problem.delta)
+    options = {"noise_variance": problem.noise_variance, "width": width}
+    if form:
+        options["width"] = _FORMS[form](width, problem.misspecification)
+    strategy = bx.algorithms.gp_ucb(problem.domain, problem.kernel, **options)
+    trace = bx.simulate(strategy, problem, case.horizon, seed=case.seed)
+    regrets = trace.regret.tolist()
+    last = max((t + 1 for t, regret in enumerate(regrets) if regret > 1e-9), default=0)
+    return {"regret": math.fsum(regrets), "failed": False, "refuted": None, "last": last}
+
+
+def of_table(rows: Sequence[Row], table: str) -> Iterator[tuple[str, str, list[Row]]]:
+    """The rows of a table by problem and method."""
+    for problem in PROBLEMS[table]:
+        for method in METHODS[table]:
+            found = [
+                row
+                for row in rows
+                if (row["table"], row["problem"], row["method"]) == (table, problem, method)
+            ]
+            if found:
+                yield problem, method, found
