@@ -53,6 +53,11 @@ class AllModelsRejectedWarning(BotorchExtWarning):
     """The data reject every candidate model; the last one is kept."""
 
 
+class ModelRefutedWarning(BotorchExtWarning):
+    """The data refute the RKHS bound, the kernel, the noise or the misspecification that the
+    confidence bounds assume."""
+
+
 class IndependentSamplingWarning(BotorchExtWarning):
     """A sampler chose a value at random that its strategy should have chosen."""
 
@@ -142,6 +147,10 @@ class HorizonReached(ValueError):
 
     def __str__(self) -> str:
         return self.args[0]
+
+
+class ModelRefutedError(ValueError):
+    """The data refute a model that certifies points, so that nothing more is asked."""
 
 
 class TableError(ValueError):

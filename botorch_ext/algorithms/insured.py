@@ -112,7 +112,8 @@ def safe_ucb(
     pending: Literal["hallucinate"] = "hallucinate",
     **given: Unpack[Start],
 ) -> SafeStrategy:
-    """Safe UCB: `insured_ucb` over several candidate models, for feedback that may be late.
+    """Safe UCB: `insured_ucb` over several candidate models, for feedback that may be late. It does
+    not keep trials within limits, which `safe_exploration` does.
 
     The models that play are those whose log marginal likelihood is within c = ln(M / delta) of the
     largest, of M models. A level of misspecification is given up when each of these models

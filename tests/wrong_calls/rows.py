@@ -289,7 +289,7 @@ def methods(names: Iterable[str], own: str, valid: Callable[[Scene, str], Argume
 
 ALGORITHMS = methods(
     [f"algorithms.{name}" for name in bx.algorithms.__all__],
-    "buy=word c=least-zero combination=word free=word setting=word",
+    "bounds=word buy=word c=least-zero combination=word free=word setting=word",
     lambda s, name: s.arguments(name.removeprefix("algorithms.")),
 )
 TWO = {"rkhs_bound": 1.5, "noise_std": 0.1}
@@ -302,6 +302,7 @@ OF_STRATEGIES: dict[str, Callable[[Scene], Arguments]] = {
     "HyperparameterElimination": lambda s: {"models": s.candidates()},
     "InsuredStrategy": lambda s: {"model": s.model(), **TWO},
     "SafeStrategy": lambda s: {"models": s.candidates(), **TWO},
+    "SafeExploration": lambda s: s.arguments("safe_exploration"),
     "StableStrategy": lambda s: {"models": s.candidates(), "radius": 0.1, "noise_std": 0.1},
     "LengthscaleBalancing": lambda s: {"models": s.lengthscales()},
     "BreadthwiseExploration": lambda s: {"model": s.model(), "domain": s.box},
