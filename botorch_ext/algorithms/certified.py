@@ -6,11 +6,13 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.algorithms.argument_checks import algorithm, make_model, published_width
+from botorch_ext.algorithms.phased import width_of_rounds
 from botorch_ext.checks import whole_number
-from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains import Domain
 from botorch_ext.strategies.fixed_design.certified import Buy, CertifiedElimination, Free
 from botorch_ext.strategies.fixed_design.progress import Schedule
-from botorch_ext.widths import FixedDesign, FixedDesignNet, SelfNormalized, Width, as_width
+from botorch_ext.widths import Width, as_width
+from botorch_ext.widths.composed import BoundsKind, kinds_of_widths
 
 
 @algorithm
@@ -24,6 +26,7 @@ def certified_bucb(
     noise_std: float | None = None,
     delta: float = 0.1,
     width: float | None = None,
+    bounds: BoundsKind = "published",
     free_width: Width | float | None = None,
     share: float = 1 / 8,
     kappa: float = 1.0,
@@ -72,7 +75,7 @@ def certified_bucb(
         rkhs_bound: B, at least the RKHS norm of f, in units of f. Needed unless ``width`` is given.
             If it is given, all bounds are clipped to [-B, B].
         width: A number in place of both widths of the certificates. ``noise_std`` and ``delta`` are
-            then unused. None: the published widths.
+            then unused. None: the widths that ``bounds`` names.
         free_width: The width of GP-BUCB in the free steps. No certificate depends on it. None:
             ``width`` if that is given, else 2.
         share: The share of the steps that buy certificates, in (0, 1]. An eighth does no harm with
@@ -108,13 +111,11 @@ def certified_bucb(
     model = make_model(domain, kernel, {"noise_variance": noise_variance})
 
     def published(rkhs_bound: float, noise_std: float, delta: float) -> tuple[Width, Width]:
-        told = SelfNormalized(rkhs_bound, noise_std, delta / 2)
-        num_rounds = Schedule(rounds_of, share).num_rounds
         numbers = rkhs_bound, noise_std, delta / 2
-        if isinstance(domain, FiniteSet):
-            return FixedDesign(*numbers, domain.num_points, num_rounds), told
-        return FixedDesignNet.on_box(*numbers, num_rounds, domain, kernel), told
+        num_rounds = Schedule(rounds_of, share).num_rounds
+        return of_rounds(*numbers, num_rounds), told(*numbers)
 
+    of_rounds, told = width_of_rounds(domain, kernel, bounds), kinds_of_widths(bounds).told
     both = None if width is None else as_width(width)
     numbers = {
         "rkhs_bound": rkhs_bound,

@@ -15,6 +15,7 @@ from botorch_ext.strategies.adaptive.insured import InsuredStrategy
 from botorch_ext.strategies.adaptive.ledger import Terms
 from botorch_ext.strategies.fixed_design.safe import SafeStrategy
 from botorch_ext.widths import Width
+from botorch_ext.widths.composed import BoundsKind
 
 
 class _Insured(GivenModel, Start, total=False):
@@ -108,12 +109,17 @@ def safe_ucb(
     credibility: float | None = None,
     certificates: bool = False,
     horizon: int | None = None,
+    bounds: BoundsKind = "published",
     terms: Terms | None = None,
     pending: Literal["hallucinate"] = "hallucinate",
     **given: Unpack[Start],
 ) -> SafeStrategy:
-    """Safe UCB: `insured_ucb` over several candidate models, for feedback that may be late. It does
-    not keep trials within limits, which `safe_exploration` does.
+    """Safe UCB: `insured_ucb` over several candidate models; it is not safe exploration, and its
+    trials may violate constraints.
+
+    "Safe" is about regret: a point is exploited only if no bound of the current level excludes it
+    from being the best. Nothing keeps f, or any other outcome, above a threshold, and probes are
+    asked at points of low predicted value on purpose. Feedback may be late.
 
     The models that play are those whose log marginal likelihood is within c = ln(M / delta) of the
     largest, of M models. A level of misspecification is given up when each of these models
@@ -145,7 +151,8 @@ def safe_ucb(
             model fails, a bound of an average fails, the right model is dropped, a bound of a block
             fails.
         width: The width of the index alone (the upper confidence bound that is maximised): a width
-            or a number. None: `SelfNormalized`, which the tests always use.
+            or a number. None: `SelfNormalized`, or `Mixture` as ``bounds`` says, which the tests
+            always use.
         credibility: c >= 0, by how much the log marginal likelihood of a credible model may lie
             below the largest. None: ln(M / delta).
         certificates: Whether up to an eighth of the trials go to blocks of points of largest
@@ -184,6 +191,7 @@ def safe_ucb(
         terms=terms,
         certificates=certificates,
         horizon=horizon,
+        bounds=bounds,
         pending=pending,
         **options_of(given),
     )

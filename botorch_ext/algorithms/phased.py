@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Required, Unpack
+from typing import Any, Required, Unpack, cast
 
 from gpytorch.kernels import Kernel
 
@@ -12,7 +12,8 @@ from botorch_ext.algorithms.signatures import GivenModel, Published
 from botorch_ext.delays.rounds import DelayAware, Doubling, Rounds, SquareRoot
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.strategies.fixed_design.phased import PhasedElimination
-from botorch_ext.widths import FixedDesign, FixedDesignNet, SelfNormalized, Width
+from botorch_ext.widths import SelfNormalized, Width
+from botorch_ext.widths.composed import BoundsKind, kinds_of_widths
 
 
 class _Phased(GivenModel, Published, total=False):
@@ -77,7 +78,13 @@ def phased_uncertainty_sampling(
 
 
 @algorithm
-def bpe(domain: Domain, kernel: Kernel, **given: Unpack[_Phased]) -> PhasedElimination:
+def bpe(
+    domain: Domain,
+    kernel: Kernel,
+    *,
+    bounds: BoundsKind = "published",
+    **given: Unpack[_Phased],
+) -> PhasedElimination:
     """BPE, batched pure exploration: about ln ln T rounds of points of largest variance, each of
     which waits for all its observations.
 
@@ -108,7 +115,7 @@ def bpe(domain: Domain, kernel: Kernel, **given: Unpack[_Phased]) -> PhasedElimi
     """
     rounds = SquareRoot(given["horizon"])
     model = make_model(domain, kernel, given)
-    width = published_width("bpe", _fixed_design(domain, kernel, rounds), given)
+    width = published_width("bpe", _published(domain, kernel, rounds, bounds), given)
     return PhasedElimination(
         domain,
         model,
@@ -124,6 +131,7 @@ def bpe_delay(
     kernel: Kernel,
     *,
     delay: Any,
+    bounds: BoundsKind = "published",
     **given: Unpack[_Phased],
 ) -> PhasedElimination:
     """BPE-Delay: BPE for late feedback, with rounds that are longer by a delay allowance and never
@@ -160,19 +168,38 @@ def bpe_delay(
     """
     rounds = DelayAware(SquareRoot(given["horizon"]), delay)
     model = make_model(domain, kernel, given)
-    width = published_width("bpe_delay", _fixed_design(domain, kernel, rounds), given)
+    width = published_width("bpe_delay", _published(domain, kernel, rounds, bounds), given)
     return PhasedElimination(
         domain, model, width, rounds, waits=False, **taken(given, "delta", "seed", "minimize")
     )
 
 
-def _fixed_design(
-    domain: Domain, kernel: Kernel, rounds: Rounds
-) -> Callable[[float, float, float], Width]:
-    def published(rkhs_bound: float, noise_std: float, delta: float) -> Width:
-        num_rounds = rounds.count(rounds.agreed_horizon(), delta)
-        if isinstance(domain, FiniteSet):
-            return FixedDesign(rkhs_bound, noise_std, delta, domain.num_points, num_rounds)
-        return FixedDesignNet.on_box(rkhs_bound, noise_std, delta, num_rounds, domain, kernel)
+def width_of_rounds(
+    domain: Domain, kernel: Kernel, bounds: BoundsKind
+) -> Callable[[float, float, float, int], Width]:
+    """The function that makes the width of rounds from rkhs_bound, noise_std, delta and the number
+    of rounds.
 
-    return published
+    Raises:
+        ValueError: If ``bounds`` is unknown, or "ladder" on a box.
+    """
+    kinds = kinds_of_widths(bounds)
+    if kinds.net is None and not isinstance(domain, FiniteSet):
+        raise ValueError(f'bounds must be "published" or "mixture" on a box, got {bounds!r}')
+
+    def width(rkhs_bound: float, noise_std: float, delta: float, num_rounds: int) -> Width:
+        numbers = rkhs_bound, noise_std, delta
+        if isinstance(domain, FiniteSet):
+            return kinds.block(*numbers, domain.num_points, num_rounds)
+        return cast(Any, kinds.net).on_box(*numbers, num_rounds, domain, kernel)
+
+    return width
+
+
+def _published(
+    domain: Domain, kernel: Kernel, rounds: Rounds, bounds: BoundsKind
+) -> Callable[[float, float, float], Width]:
+    width = width_of_rounds(domain, kernel, bounds)
+    return lambda rkhs_bound, noise_std, delta: width(
+        rkhs_bound, noise_std, delta, rounds.count(rounds.agreed_horizon(), delta)
+    )

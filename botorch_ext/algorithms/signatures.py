@@ -116,6 +116,14 @@ SHARED = {
         "A width, or a number, in place of the published width. ``rkhs_bound``, ``noise_std`` and "
         "``delta`` are then unused. None: the published width."
     ),
+    "bounds": Shared(
+        'Which widths are used where none is given; all hold alike. "published": the published '
+        'widths. "mixture": `FixedDesignMixture` in place of `FixedDesign` (on a box '
+        "`FixedDesignNetMixture`), and `Mixture` in place of `SelfNormalized`, which are never "
+        'wider. "ladder", on a finite set only: as "mixture", with `FixedDesignLadder` in place of '
+        "`FixedDesignMixture`, which is never wider either.",
+        "published",
+    ),
     "enlargement": Shared(
         'How confidence bounds are enlarged for the misspecification. "published": by eps sqrt(t / '
         'lambda) times the standard deviation. "pointwise": by eps times the sum of the absolute '

@@ -97,8 +97,7 @@ class FinitePosterior(GrowingPosterior):
         self.candidates, self.shard = candidates, shard
         if shard is not None:
             candidates = candidates[shard.start : shard.stop]
-        # The candidates of this process.
-        self.own_candidates = candidates.contiguous()
+        self._own_candidates = candidates.contiguous()
         self.noise_variance = noise.expand(batch).clone()
         capacity = whole_number(capacity, "capacity", least=1)
         self.factor = GrowingCholesky(self.noise_variance, capacity)
@@ -196,7 +195,7 @@ class FinitePosterior(GrowingPosterior):
         norms = torch.zeros_like(self.variance)
         entries = self.num_observations * math.prod(self.batch_shape)
         start = 0
-        for chunk in in_chunks(self.own_candidates, max(entries, 1)):
+        for chunk in in_chunks(self._own_candidates, max(entries, 1)):
             part = slice(start, start + len(chunk))
             V = self._V.block(slice(0, self.num_observations), part)
             norms[..., part] = factor.told_weights(factor.solve_transposed(V)).abs().sum(dim=-2)
@@ -361,7 +360,7 @@ class FinitePosterior(GrowingPosterior):
             covariance = self.kernel_function.diagonal(X).unsqueeze(-1)
         else:
             covariance = self.kernel_function(X, X)
-        rows = self.kernel_function(X, self.own_candidates)
+        rows = self.kernel_function(X, self._own_candidates)
         if n:
             rows = rows - self._V.combined(cross.mT, 0)
         corner, start, change = self.factor.append(cross, covariance, y)

@@ -55,13 +55,6 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
         """The posterior standard deviations at the candidates, ``m x N``."""
         return self._gather(lambda model: model.std)
 
-    def prior_of_candidates(self) -> tuple[Tensor, Tensor]:
-        """The prior means and standard deviations at the candidates, ``m x N`` each."""
-        mean, std = (
-            self._gather(lambda model, i=i: model.prior(model.own_candidates)[i]) for i in (0, 1)
-        )
-        return mean, std
-
     def keep_weights(self) -> None:
         """Keeps the weights of the observations up to date; see `FinitePosterior.keep_weights`."""
         for part in self.parts:

@@ -81,6 +81,7 @@ class GrowingPosterior:
         (X,) = self.train_inputs
         return self.factor.y[..., : self.num_observations] + self._prior_mean(X)
 
+    @torch.no_grad()
     def prior(self, X: PointsLike) -> tuple[Tensor, Tensor]:
         """The prior mean and standard deviation at points.
 
@@ -88,7 +89,7 @@ class GrowingPosterior:
             X: Points, ``n x d``.
 
         Returns:
-            The means and the standard deviations, ``*batch x n`` each, differentiable in ``X``.
+            The means and the standard deviations, ``*batch x n`` each.
         """
         X = as_points(X, self.dim or None, self.noise_variance, look=False)
         shape = (*self.batch_shape, len(X))

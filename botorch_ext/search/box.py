@@ -22,6 +22,7 @@ from botorch_ext.search.objectives import (
     on_unit_cube,
     within_span,
 )
+from botorch_ext.search.ridges import along_ridges
 from botorch_ext.search.screening import near_points, screening_points, spread_best
 
 # The number of multiplications that a screening may take, n^2 for each point and model, which is
@@ -38,6 +39,9 @@ _NUM_ON_LINE, _NUM_PEAKS = 33, 10
 # The number of steps of an ascent; and for a brief search its rounds, the steps of its ascents, and
 # the number of coordinates of a random point that change.
 _MOST_STEPS, _BRIEF = 200, (1, 50, 10)
+# For objectives with kinks: the number of steps of an ascent, which may stop at a kink, then the
+# number of steps along kinks, and the gain at which these end, relative to the screened values.
+_STEPS_TO_KINKS, _STEPS_ALONG_KINKS, _KINK_TOLERANCE = 30, 60, 1e-10
 # The number of random points around the ends, their distances in sides of the box, used in turn,
 # and the number of them that are starts.
 _NUM_AROUND, _AROUND, _NUM_NEAR = 128, (0.03, 0.1), 10
@@ -191,6 +195,9 @@ def maximize_on_box(
     num_rounds, num_steps, num_columns = _MOST_ROUNDS if again else 0, _MOST_STEPS, math.inf
     if brief:
         num_rounds, num_steps, num_columns = _BRIEF
+    cuts = getattr(objective, "cuts", None)
+    if cuts is not None:
+        num_steps = _STEPS_TO_KINKS
 
     def climbed(starts: Tensor, best: Tensor) -> tuple[Tensor, Tensor]:
         ends, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance, num_steps, race=True)
@@ -207,6 +214,14 @@ def maximize_on_box(
         X, values = climbed(starts, tops[:1])
         if not bool(values.max() > before + least):
             break
+    if cuts is not None:
+        tops = _distinct(X, values, box)
+        spread = float(least) / tolerance
+        _, ends = along_ridges(
+            cuts, box, tops.cpu().numpy(), _KINK_TOLERANCE * spread, _STEPS_ALONG_KINKS
+        )
+        X = torch.cat([tops, torch.from_numpy(ends).to(tops)])
+        values = evaluate(objective, X)
     top = values.argmax(dim=0, keepdim=True)
     return X[top].squeeze(0), values[top].squeeze(0)
 

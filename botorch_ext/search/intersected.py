@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from botorch_ext.domains.chunks import in_chunks
 from botorch_ext.domains.contexts import with_context
+from botorch_ext.domains.ranks import first_highest
 from botorch_ext.kernels.batching import members_of
-from botorch_ext.search.models import UpperBounds
+from botorch_ext.search.models import HighestBound, UpperBounds
 from botorch_ext.search.objectives import FunctionObjective
 
 
@@ -76,38 +77,35 @@ class HalfWidths:
         return HalfWidths(of(self.widths), of(self.offsets), enlargements, caps)
 
 
-@dataclass(frozen=True, eq=False)
-class Ridges:
-    """The number of ridges of each of m models, and the limits of all bounds.
+def narrowest(mean: Tensor, half: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
+    """The bounds of the ridge with the least half-width, of equal ones the first.
 
     Args:
-        num: R, the number of ridges of each model.
-        limits: The ``m`` numbers B: bounds are kept within the prior mean +- B times the prior
-            standard deviation. None: no limits.
+        mean: The means.
+        half: The half-widths, in the same shape.
+        dim: The dimension of the ridges.
+
+    Returns:
+        The means and the half-widths, without this dimension.
     """
+    mean, half = mean.movedim(dim, -1), half.movedim(dim, -1)
+    ridge = first_highest(-half)
+    return mean.gather(-1, ridge).squeeze(-1), half.gather(-1, ridge).squeeze(-1)
 
-    num: int = 1
-    limits: Tensor | None = None
 
-    def intersected(self, values: Tensor, prior: tuple[Tensor, Tensor] | None, sign: int) -> Tensor:
-        """The least upper bounds, or the greatest lower bounds.
+def intersected(values: Tensor, num_ridges: int, sign: int) -> Tensor:
+    """The least upper bounds, or the greatest lower bounds, of each model.
 
-        Args:
-            values: The bounds at each ridge, ``m R x n``.
-            prior: The prior means and standard deviations of the m models, ``m x n`` each; needed
-                if there are limits.
-            sign: 1 for upper bounds, -1 for lower bounds.
+    Args:
+        values: The bounds at each ridge, ``m R x n``.
+        num_ridges: R, the number of ridges.
+        sign: 1 for upper bounds, -1 for lower bounds.
 
-        Returns:
-            The bounds of each model, ``m x n``.
-        """
-        values = values.unflatten(0, (-1, self.num))
-        within = values.amin(dim=1) if sign > 0 else values.amax(dim=1)
-        if self.limits is None or prior is None:
-            return within
-        mean, std = prior
-        reach = self.limits[:, None] * std
-        return within.clamp(mean - reach, mean + reach)
+    Returns:
+        The bounds, ``m x n``.
+    """
+    values = values.unflatten(0, (-1, num_ridges))
+    return values.amin(dim=1) if sign > 0 else values.amax(dim=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +120,13 @@ class IntersectedBounds(UpperBounds):
         context: As for `UpperBounds`.
         enlargements: As for `HalfWidths`.
         caps: As for `HalfWidths`.
-        ridges: The ridges.
+        num_ridges: R, the number of ridges.
         sign: 1 for upper bounds, -1 for lower bounds.
     """
 
     enlargements: Tensor | None = None
     caps: Tensor | None = None
-    ridges: Ridges = field(default_factory=Ridges)
+    num_ridges: int = 1
     sign: int = 1
 
     @cached_property
@@ -138,7 +136,10 @@ class IntersectedBounds(UpperBounds):
 
     @property
     def num_models(self) -> int:
-        return self.models.num_models // self.ridges.num
+        return self.models.num_models // self.num_ridges
+
+    def highest(self) -> HighestBound:
+        return HighestIntersected(self) if self.num_ridges > 1 else HighestBound(self)
 
     @property
     def order(self) -> list[int]:
@@ -146,26 +147,16 @@ class IntersectedBounds(UpperBounds):
 
     def select(self, positions: Sequence[int]) -> IntersectedBounds:
         """The upper bounds of some of the models."""
-        num, limits = self.ridges.num, self.ridges.limits
+        num = self.num_ridges
         rows = [num * position + ridge for position in positions for ridge in range(num)]
-        half = self.half.select(rows)
-        limits = limits if limits is None else members_of(limits, positions)
-        return replace(
-            self,
-            models=self.models.select(rows),
-            **vars(half),
-            ridges=Ridges(num, limits),
-        )
+        return replace(self, models=self.models.select(rows), **vars(self.half.select(rows)))
 
     def _values(self, X: Tensor) -> Tensor:
         joint = with_context(X, self.context)
         mean, std = self.models.mean_and_std(joint)
         norms = None if self.half.enlargements is None else self.models.weight_norms(joint)
         values = mean + self.sign * self.half.of(std, norms)
-        prior = None
-        if self.ridges.limits is not None:
-            prior = self._of_models(*self.models.prior(joint))
-        return self.ridges.intersected(values, prior, self.sign)
+        return intersected(values, self.num_ridges, self.sign)
 
     def values_and_gradients(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The values at points and their gradients.
@@ -183,7 +174,20 @@ class IntersectedBounds(UpperBounds):
         return torch.cat(values, dim=1), torch.cat(gradients, dim=1)
 
     def _of_chunk(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        num, (n, d) = self.ridges.num, X.shape[-2:]
+        values, gradients = self.at_each_ridge(X)
+        least, which = (self.sign * values).min(dim=1, keepdim=True)
+        return self.sign * least[:, 0], gradients.take_along_dim(which.unsqueeze(-1), dim=1)[:, 0]
+
+    def at_each_ridge(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The bounds at each ridge and their gradients.
+
+        Args:
+            X: As for `values_and_gradients`.
+
+        Returns:
+            The bounds, ``m x R x n``, and the gradients, ``m x R x n x d``.
+        """
+        num, (n, d) = self.num_ridges, X.shape[-2:]
         if X.ndim == 3:
             X = X.repeat_interleave(num, dim=0)
         of_parts = [
@@ -191,21 +195,9 @@ class IntersectedBounds(UpperBounds):
             for part in self.models.parts
             for half in [self.half.select(part.positions)]
         ]
-        values, gradients = (
-            self.models.in_order(list(each)) for each in zip(*of_parts, strict=True)
-        )
-        values, gradients = values.view(-1, num, n), gradients.view(-1, num, n, d)
-        signed = self.sign * values
-        least, which = signed.min(dim=1, keepdim=True)
-        gradient = gradients.take_along_dim(which.unsqueeze(-1), dim=1)[:, 0]
-        height = self.sign * least[:, 0]
-        if self.ridges.limits is None:
-            return height, gradient
-        for side in (1, -1):
-            end, slope = self._limit(X, side)
-            beyond = side * (height - end) > 0
-            height, gradient = end.where(beyond, height), slope.where(beyond[..., None], gradient)
-        return height, gradient
+        in_order = self.models.in_order
+        values, gradients = (in_order(list(each)) for each in zip(*of_parts, strict=True))
+        return values.view(-1, num, n), gradients.view(-1, num, n, d)
 
     def _of_part(self, model: Any, X: Tensor, half: HalfWidths) -> tuple[Tensor, Tensor]:
         """The values and the gradients of a batch of models at each ridge."""
@@ -243,22 +235,27 @@ class IntersectedBounds(UpperBounds):
         values, gradients = FunctionObjective(value).value_and_gradient(joint)
         return values, gradients[..., :dim]
 
-    def _limit(self, X: Tensor, side: int) -> tuple[Tensor, Tensor]:
-        """The highest values of the models, ``m x n``, and their gradients, ``m x n x d``; with
-        side -1 the lowest ones."""
-        num, limits = self.ridges.num, cast(Tensor, self.ridges.limits)
-        own = X[::num] if X.ndim == 3 else X.expand(self.num_models, *X.shape)
 
-        def limit(X: Tensor) -> Tensor:
-            ends = []
-            for position, x in enumerate(X):
-                mean, std = self.models.prior(with_context(x, self.context))
-                row = num * position
-                ends.append(mean[row] + side * limits[position] * std[row])
-            return torch.stack(ends)
+class HighestIntersected(HighestBound):
+    """The highest of intersected bounds, an `Objective` with kinks.
 
-        return FunctionObjective(limit).value_and_gradient(own)
+    Args:
+        bounds: The bounds of m models.
+    """
 
-    def _of_models(self, *values: Tensor) -> tuple[Tensor, Tensor]:
-        mean, std = (each[:: self.ridges.num] for each in values)
-        return mean, std
+    bounds: IntersectedBounds
+
+    def cuts(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The bounds at each ridge of the model with the highest bound at each point.
+
+        Args:
+            X: ``n x d`` points.
+
+        Returns:
+            The ``R x n`` bounds, the least of which is the value, and their ``R x n x d``
+            gradients.
+        """
+        values, gradients = self.bounds.at_each_ridge(X)
+        model = values.amin(dim=1).argmax(dim=0)  # n
+        rows = torch.arange(len(X), device=X.device)
+        return values[model, :, rows].mT, gradients[model, :, rows].transpose(0, 1)

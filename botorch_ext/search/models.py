@@ -62,6 +62,10 @@ class UpperBounds:
     def num_models(self) -> int:
         return self.models.num_models
 
+    def highest(self) -> HighestBound:
+        """The highest of the bounds as an `Objective`."""
+        return HighestBound(self)
+
     @property
     def order(self) -> list[int]:
         """The positions of the models, in the order of `values_and_gradients`."""
@@ -222,7 +226,7 @@ def best_in_box(
     if len(contenders) < m:
         bounds = bounds.select(contenders)
     if not (box.is_filled and type(bounds) is UpperBounds):
-        highest = HighestBound(bounds)
+        highest = bounds.highest()
         x = maximize_bound(highest, box, seed, incumbents, n, len(contenders))
         return x, contenders[highest.model_at(x)]
     x, position = maximize_over_models(bounds, box, seed, extra=incumbents)

@@ -16,8 +16,10 @@ from botorch_ext.domains.chunks import in_chunks
 class Objective(Protocol):
     """A function to maximise: batched values, and values with gradients.
 
-    It may also have ``entries``, the size of its largest temporary tensor per point, and ``span``,
-    the distance below the largest value beyond which values are ignored for the scale.
+    It may also have ``entries``, the size of its largest temporary tensor per point; ``span``, the
+    distance below the largest value beyond which values are ignored for the scale; and, if its
+    values are the least of s smooth functions, ``cuts``, a function from ``m x d`` points to the
+    ``s x m`` values of these and their ``s x m x d`` gradients.
     """
 
     def value(self, X: Tensor) -> Tensor:

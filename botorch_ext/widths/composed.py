@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from torch import Tensor
 
 from botorch_ext.checks import amount
+from botorch_ext.widths.adaptive import SelfNormalized
 from botorch_ext.widths.base import (
     ConfidenceModel,
     Width,
     as_width,
     check_misspecification,
 )
-from botorch_ext.widths.tight import Dual, Ladder
+from botorch_ext.widths.fixed_design import (
+    FixedDesign,
+    FixedDesignLadder,
+    FixedDesignMixture,
+    FixedDesignNet,
+    FixedDesignNetMixture,
+)
+from botorch_ext.widths.tight import Dual, Ladder, Mixture
 
 #: How a width is enlarged for a misspecification: `Enlarged` or `PointwiseEnlarged`.
 EnlargementForm = Literal["published", "pointwise"]
+
+#: The widths of a method with planned rounds: see `kinds_of_widths`.
+BoundsKind = Literal["published", "mixture", "ladder"]
 
 
 @dataclass(frozen=True)
@@ -207,11 +218,50 @@ def pointwise_misspecification(width: Width) -> float:
     return own + pointwise_misspecification(as_width(width.width))
 
 
+class KindsOfWidths(NamedTuple):
+    """The classes of the widths that a method with planned rounds uses.
+
+    Args:
+        block: That of the points of a round on a finite set.
+        net: That of the points of a round on a box; None if there is none.
+        told: That of all told data.
+    """
+
+    block: type[FixedDesign]
+    net: type[FixedDesignNet] | None
+    told: type[SelfNormalized | Mixture]
+
+
+_KINDS = {
+    "published": KindsOfWidths(FixedDesign, FixedDesignNet, SelfNormalized),
+    "mixture": KindsOfWidths(FixedDesignMixture, FixedDesignNetMixture, Mixture),
+    "ladder": KindsOfWidths(FixedDesignLadder, None, Mixture),
+}
+
+
+def kinds_of_widths(bounds: BoundsKind) -> KindsOfWidths:
+    """Return the widths that ``bounds`` names, or raise a ValueError if it is unknown."""
+    if not isinstance(bounds, str) or bounds not in _KINDS:
+        raise ValueError(f'bounds must be "published", "mixture" or "ladder", got {bounds!r}')
+    return _KINDS[bounds]
+
+
 def ladder_of(width: Width) -> Ladder | None:
     """The `Ladder` of a width, at any depth of nesting, or None."""
+    inner = _innermost(width)
+    return inner if isinstance(inner, Ladder) else None
+
+
+def fixed_design_ridges(width: Width) -> tuple[float, ...] | None:
+    """The ridges of the `FixedDesignLadder` of a width, at any depth of nesting, or None."""
+    inner = _innermost(width)
+    return inner.ridges if isinstance(inner, FixedDesignLadder) else None
+
+
+def _innermost(width: Width) -> Width:
     while isinstance(width, Scaled | Enlarged):
         width = as_width(width.width)
-    return width if isinstance(width, Ladder) else None
+    return width
 
 
 def enlargement(misspecification: float, t: int, noise_variance: Tensor) -> Tensor:

@@ -316,7 +316,7 @@ class FixedDesignMixture(_MixedWidth, FixedDesign):
 
     It holds under the assumptions of `FixedDesign`, with the same probability. It is never wider,
     and at least 0.7 times as wide.
-    Source: none; the proof is that of `FixedDesign`, whose two terms are bounded together.
+    Source: none; the proof is on the page "Proofs".
 
     Args:
         rkhs_bound: As for `FixedDesign`.

@@ -78,9 +78,8 @@ class Ladder(Mixture):
 
     Every ridge a is a multiple of the ridge lambda of the model and has a mean and a standard
     deviation of its own. All m bounds hold together, so the upper bound is the least of the m upper
-    bounds, and the lower bound is the greatest of the lower ones. Both are kept within the prior
-    mean +- B sqrt(k(x, x)). Where observations are dense and the function is smooth, large ridges
-    give the narrower bounds.
+    bounds, and the lower bound is the greatest of the lower ones. Where observations are dense and
+    the function is smooth, large ridges give the narrower bounds.
 
     It holds under the assumptions of `SelfNormalized`, with the same probability. With the ridges
     ``(1,)`` it is `Mixture`. A step costs about 2 to 5 times that of one ridge.
@@ -144,7 +143,7 @@ class Dual(Ladder):
         super().__post_init__()
         self._keep(misspecification=check_misspecification(self.misspecification))
 
-    def __call__(self, t: int, model: FittedModel) -> Tensor:
+    def __call__(self, t: int, model: FittedModel) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         num = len(self.ridges or ())
         a = model.noise_variance
         if a.shape[-1:] != (num,) and (a.ndim != 1 or len(a) % num):

@@ -54,6 +54,11 @@ def continuous(x: Numbers, c: float, largest: float) -> tuple[float, float]:
     return width, 2 / x.n + width * 2 / math.sqrt(x.n)
 
 
+def mixed(x: Numbers, width: float) -> float:
+    """The width B + r as sqrt(B^2 + r^2)."""
+    return math.hypot(x.B, width - x.B)
+
+
 def net(x: Numbers, sides: list[float], C: float, xi: float) -> float:
     N = 1
     if x.B > 0:
@@ -117,6 +122,28 @@ WIDTHS = {
     "net, rough": lambda x: (
         widths.FixedDesignNet(*known(x), x.R, (x.factor, 0.0, 9.0), 0.8, 0.5),
         net(x, [x.factor, 0.0, 9.0], 0.8, 0.5),
+        1 / math.sqrt(x.n),
+    ),
+    "fixed design, mixture": lambda x: (
+        widths.FixedDesignMixture(*known(x), x.N, x.R),
+        mixed(x, x.fixed_design(4 * x.R * x.N)),
+    ),
+    "ladder": lambda x: (
+        widths.FixedDesignLadder(*known(x), x.N, x.R, (1, 9)),
+        mixed(x, x.fixed_design(4 * x.R * x.N)),
+    ),
+    "anytime, mixture": lambda x: (
+        widths.AnytimeFixedDesignMixture(*known(x)),
+        mixed(x, x.fixed_design(x.N * math.pi**2 * x.t**2 / 3)),
+    ),
+    "continuous, mixture": lambda x: (
+        widths.FixedDesignContinuousMixture(*known(x), x.R),
+        mixed(x, continuous(x, 1.0, 1.0)[0]),
+        2 / x.n + mixed(x, continuous(x, 1.0, 1.0)[0]) * 2 / math.sqrt(x.n),
+    ),
+    "net, mixture": lambda x: (
+        widths.FixedDesignNetMixture(*known(x), x.R, (x.factor, 3.0), 1.4, 1.0),
+        mixed(x, net(x, [x.factor, 3.0], 1.4, 1.0)),
         1 / math.sqrt(x.n),
     ),
     "enlarged and scaled": lambda x: (

@@ -224,6 +224,7 @@ METHODS: dict[str, Make] = {
     "he_stable_opt": _made("he_stable_opt", SEVERAL, radius=0.3, norm="linf"),
     "phased_uncertainty_sampling": _made("phased_uncertainty_sampling", numbers=IN_ROUNDS),
     "bpe": _made("bpe", numbers=IN_ROUNDS),
+    "bpe, ladder": _made("bpe", numbers=IN_ROUNDS, bounds="ladder"),
     "bpe_delay": _made("bpe_delay", numbers=IN_ROUNDS, delay=3),
     "breadthwise_exploration": _made("breadthwise_exploration", _rough(0.5), OF_TREES),
     "breadthwise_exploration, smooth": _made("breadthwise_exploration", _rough(1.5), OF_TREES),
@@ -252,6 +253,9 @@ METHODS: dict[str, Make] = {
         misspecification=0.01,
     ),
     "safe_exploration, refuted": _made("safe_exploration", _limited),
+    "safe_ucb, ladder": _made(
+        "safe_ucb", SEVERAL, rkhs_bound=1.5, bounds="ladder", certificates=True, horizon=60
+    ),
     "random": _random,
     "contextwise": _contextwise,
     "gp_ucb, fitted": _made("gp_ucb", _fits, {}),
@@ -267,6 +271,9 @@ METHODS: dict[str, Make] = {
         "thompson_sampling", _thompson(lambda _: bx.Fitted(every=2)), {}
     ),
     "certified_bucb": _made("certified_bucb", horizon=HORIZON, width=0.8),
+    "certified_bucb, ladder": _made(
+        "certified_bucb", horizon=HORIZON, buy="always", share=0.25, bounds="ladder"
+    ),
     "certified_bucb, published": _made(
         "certified_bucb", horizon=HORIZON, buy="always", kappa=1.3, share=0.25, free_width=1.5
     ),
@@ -279,6 +286,7 @@ BY_NUMBER = ("insured_ucb", "safe_exploration")
 QUICK = (
     "phased_uncertainty_sampling",
     "bpe",
+    "bpe, ladder",
     "bpe_delay",
     "breadthwise_exploration",
     "breadthwise_exploration, smooth",
@@ -318,6 +326,7 @@ ENTRIES = [
     *_in("he_stable_opt", "hallucinate", "line"),
     *_in("phased_uncertainty_sampling", "none", "set", "box"),
     *_in("bpe", "none", "set", "line"),
+    *_in("bpe, ladder", "none", "set"),
     *_in("bpe_delay", "none", "set", "box"),
     *_in("regret_balancing", "timeout", "set, tasks, started", "line, contexts, started"),
     *_in("integrated_ei", "none", "set, contexts", "tree, started"),
@@ -326,6 +335,7 @@ ENTRIES = [
     *_in("safe_ucb, certificates", "none", "set, started"),
     *_in("safe_exploration", "hallucinate", "set"),
     *_in("safe_exploration, refuted", "ignore", "set"),
+    *_in("safe_ucb, ladder", "none", "set"),
     *_in("random", "none", "set, changing", "line, changing"),
     *_in("contextwise", "hallucinate", "set, contexts"),
     *_in("contextwise", "timeout", "line, contexts"),
@@ -343,6 +353,7 @@ ENTRIES = [
     *_in("thompson_sampling, fitted", "ignore", "set, contexts"),
     *_in("certified_bucb", "none", "set, started", "box, started"),
     *_in("certified_bucb, published", "none", "set", "line"),
+    *_in("certified_bucb, ladder", "none", "set"),
     *_in("breadthwise_exploration", "none", "line"),
     *_in("breadthwise_exploration, smooth", "none", "box"),
 ]

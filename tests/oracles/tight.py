@@ -58,6 +58,17 @@ class Tight:
         """The sums of the absolute weights zeta."""
         return np.abs(self.inverse(a) @ self.k).sum(axis=0)
 
+    def fixed(self, union: float) -> tuple[Array, Array]:
+        """The means and the half-widths of a fixed design, at each point those of the ridge with
+        the least half-width; ``union`` is 4 R N."""
+        means, halves = [], []
+        for ridge in self.ridges:
+            a = ridge * self.lam
+            width = np.sqrt(self.B**2 + 2 * self.sigma**2 / a * np.log(union / self.delta))
+            means.append(self.mean(a))
+            halves.append(width * self.std(a))
+        return np.choose(np.argmin(halves, axis=0), means), np.min(halves, axis=0)
+
     def q(self, a: float) -> float:
         return float(a * self.y @ self.inverse(a) @ self.y)
 

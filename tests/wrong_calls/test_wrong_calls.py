@@ -79,6 +79,7 @@ ROOMS += ("strategies",)  # the numbers of problems are refused in their own tes
 WITHOUT_ROWS = {
     *("Strategy", "MasterStrategy", "History", "Judge", "FiniteCandidates"),
     *("as_width", "as_delay", "as_allowance", "as_tensor_like", "enlarged", "enlargement"),
+    "enlarging",
     *("check_delta", "check_misspecification", "check_noise_std", "check_rkhs_bound", "require"),
     *("instance_cost", "least_regret", "lower_complexity", "regret_lower_bound"),
     *("upper_complexity", "with_delta", "allow_argument"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
-from botorch_ext.search.intersected import HalfWidths, IntersectedBounds, Ridges
+from botorch_ext.search.intersected import HalfWidths, IntersectedBounds, intersected
 from botorch_ext.search.models import UpperBounds
 from botorch_ext.strategies.adaptive.predictions import Interval
 
@@ -40,7 +40,10 @@ class Bounds:
         caps: The ``m R`` caps of enlargements, as for `HalfWidths`.
         at_ridges: The ``m R`` models at every ridge; those of one model follow each other. None:
             the models themselves, with R = 1.
-        ridges: The ridges.
+        num_ridges: R, the number of ridges.
+        limits: The ``m`` numbers B if there are several ridges: intervals are kept within the
+            prior mean +- B times the prior standard deviation. What a search maximises is not, so
+            that points which are unknown alike do not tie.
     """
 
     models: Models
@@ -50,7 +53,8 @@ class Bounds:
     enlargements: Tensor | None = None
     caps: Tensor | None = None
     at_ridges: Models | None = None
-    ridges: Ridges = field(default_factory=Ridges)
+    num_ridges: int = 1
+    limits: Tensor | None = None
 
     @property
     def on_candidates(self) -> bool:
@@ -78,22 +82,12 @@ class Bounds:
         norms = None if self.enlargements is None else models.weight_norms_of_candidates()
         return models.mean, std, self.half.of(std, norms)
 
-    @cached_property
-    def prior_of_candidates(self) -> tuple[Tensor, Tensor] | None:
-        """The prior means and standard deviations at the candidates of a finite set, ``m x N``
-        each, if bounds have limits."""
-        if self.ridges.limits is None or not isinstance(self.models, FiniteCandidates):
-            return None
-        return self.models.prior_of_candidates()
-
     def within_candidates(self, sign: int) -> Tensor:
-        """The upper bounds of each model at the candidates, ``m x N``; with sign -1 the lower
-        ones."""
+        """The upper bounds of each model at the candidates, ``m x N``, without limits; with sign -1
+        the lower ones."""
         mean, _, half_width = cast(tuple[Tensor, ...], self.of_candidates)
         values = mean + half_width if sign > 0 else mean - half_width
-        if self.at_ridges is None:
-            return values
-        return self.ridges.intersected(values, self.prior_of_candidates, sign)
+        return values if self.at_ridges is None else intersected(values, self.num_ridges, sign)
 
     def bands(self, X: Tensor, domain: Domain) -> tuple[Tensor, Tensor]:
         """The middles and the half-widths of the bounds at points of the domain.
@@ -118,7 +112,9 @@ class Bounds:
             return mean, self.half.of(std, norms)
         else:
             ends = [self.upper().values(X), self.negated_lower().values(X)]
-        upper, lower = ends
+        prior, spread = self.models.prior(with_context(X, self.context))
+        reach = cast(Tensor, self.limits)[:, None] * spread
+        upper, lower = (end.clamp(prior - reach, prior + reach) for end in ends)
         return (upper + lower) / 2, (upper - lower) / 2
 
     def at_candidate(self, model: Tensor | None, row: Tensor) -> list[Tensor]:
@@ -136,11 +132,16 @@ class Bounds:
                 return [*moments, self.widths, self.offsets]
             return [mean[model, row], std[model, row], self.widths[model], self.offsets[model]]
         model = torch.zeros_like(row) if model is None else model
-        rows = self.ridges.num * model + torch.arange(self.ridges.num, device=row.device)
+        rows = self.num_ridges * model + torch.arange(self.num_ridges, device=row.device)
         mean, std, half_width = (values[rows, row] for values in (mean, std, half_width))
         widths = self.widths[rows]
-        prior = self.prior_of_candidates or ()
-        return [mean, std, widths, half_width - widths * std, *(each[model, row] for each in prior)]
+        numbers = [mean, std, widths, half_width - widths * std]
+        if self.limits is not None:
+            candidates = cast(FiniteCandidates, self.models)
+            first = 0 if candidates.shard is None else candidates.shard.start
+            point = candidates.candidates.index_select(0, row + first)
+            numbers += [each[model, 0] for each in self.models.prior(point)]
+        return numbers
 
     @torch.no_grad()
     def numbers(self, position: int, at: int | Tensor) -> list[Tensor]:
@@ -168,7 +169,7 @@ class Bounds:
 
     def rows_of(self, position: int) -> slice:
         """The rows of a model among the models at every ridge."""
-        num = self.ridges.num
+        num = self.num_ridges
         return slice(num * position, num * (position + 1))
 
     def moments_without(
@@ -200,13 +201,13 @@ class Bounds:
     def prior_at(self, position: int, at: int | Tensor) -> list[Tensor]:
         """The prior mean and standard deviation of a model, of shape ``(1,)``, if bounds have
         limits; else nothing."""
-        if self.ridges.limits is None:
+        if self.limits is None:
             return []
-        if self.prior_of_candidates is not None:
-            models = cast(FiniteCandidates, self.models)
-            return [models.at(each, at)[position].view(1) for each in self.prior_of_candidates]
-        joint = cast(Tensor, at).unsqueeze(0)
-        return [each[position] for each in self.models.prior(joint)]
+        if isinstance(self.models, FiniteCandidates):
+            point = self.models.candidates[at].unsqueeze(0)
+        else:
+            point = cast(Tensor, at).unsqueeze(0)
+        return [each[position] for each in self.models.prior(point)]
 
     def upper(self) -> UpperBounds:
         """The upper bounds of models of joint rows, as a function of the point."""
@@ -221,7 +222,7 @@ class Bounds:
         if self.at_ridges is None and self.enlargements is None:
             return UpperBounds(models, sign * self.widths, sign * self.offsets, self.context)
         return IntersectedBounds(
-            models, context=self.context, **vars(self.half), ridges=self.ridges, sign=sign
+            models, context=self.context, **vars(self.half), num_ridges=self.num_ridges, sign=sign
         )
 
 

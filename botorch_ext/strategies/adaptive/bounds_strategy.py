@@ -27,7 +27,6 @@ from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.records import in_sign, plain
-from botorch_ext.search.intersected import Ridges
 from botorch_ext.state import Log, parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds, Models, interval_of
@@ -513,8 +512,8 @@ class BoundsStrategy(Strategy):
                 caps = (t / models.noise_variance).sqrt() * inflation
         if self._ridges is not None:
             limits = widths.new_tensor(self._of_alive(self._limits))
-        ridges = Ridges(self._num_ridges, limits)
-        return Bounds(posterior, widths, offsets, context, enlargements, caps, at_ridges, ridges)
+        own = (enlargements, caps, at_ridges, self._num_ridges, limits)
+        return Bounds(posterior, widths, offsets, context, *own)
 
     @property
     def _num_ridges(self) -> int:

@@ -29,7 +29,7 @@ from botorch_ext.strategies.adaptive.predictions import Played
 from botorch_ext.strategies.adaptive.running_bounds import RunningBounds
 from botorch_ext.strategies.adaptive.told_bounds import Look, ToldBounds, moments
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
-from botorch_ext.widths import SelfNormalized, Width
+from botorch_ext.widths import Mixture, SelfNormalized, Width
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +86,8 @@ class InsuredStrategy(BoundsStrategy):
 
     record = PlayedInsured
     takes_ladders = False
+    # The width of the bounds that tests and certificates use.
+    _kind_of_bounds: type[SelfNormalized | Mixture] = SelfNormalized
 
     def __init__(
         self,
@@ -113,7 +115,7 @@ class InsuredStrategy(BoundsStrategy):
             raise ValueError(f"terms must be Terms or None, got {terms!r}")
         if options.get("pending", "hallucinate") != "hallucinate" or options.get("inflate"):
             raise ValueError('pending must be "hallucinate", not inflated, for insured methods')
-        self._published = SelfNormalized(
+        self._published = self._kind_of_bounds(
             one_number(rkhs_bound, "rkhs_bound"),
             one_number(noise_std, "noise_std"),
             one_number(delta, "delta"),

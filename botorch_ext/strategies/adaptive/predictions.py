@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 from torch import Tensor
 
@@ -122,13 +123,13 @@ class Play:
 @dataclass(frozen=True)
 class ToldOnly:
     """A `ConfidenceModel` for a width: the numbers of one model at each ridge with some rows left
-    out, ``R`` each."""
+    out, ``R`` each; ``form`` is needed for `Dual` alone."""
 
     noise_variance: Tensor
     num_observations: int
     dim: int
     gain: Tensor
-    form: Tensor
+    form: Tensor | None = None
 
     @property
     def num_told(self) -> int:
@@ -138,7 +139,7 @@ class ToldOnly:
         return self.gain
 
     def quadratic_form(self) -> Tensor:
-        return self.form
+        return cast(Tensor, self.form)
 
     def information_gain(self) -> Tensor:
         return self.gain

@@ -9,6 +9,7 @@ from typing import Self, cast
 import torch
 from torch import Tensor
 
+from botorch_ext.search.intersected import narrowest
 from botorch_ext.state import State
 
 # The number of watched points that were never asked, of which the newest are kept.
@@ -44,7 +45,7 @@ class RunningBounds(State):
     def __len__(self) -> int:
         return len(self.counts)
 
-    def tightened(self, mean: Tensor, std: Tensor, widths: Tensor) -> Self:
+    def tightened(self, mean: Tensor, std: Tensor, widths: Tensor, num_ridges: int = 1) -> Self:
         """The bounds, tightened by those of the current posteriors.
 
         Args:
@@ -52,9 +53,16 @@ class RunningBounds(State):
             std: The ``m x n`` posterior standard deviations.
             widths: The ``m x M`` widths. The half-width of a bound is the width times the standard
                 deviation, plus the level.
+            num_ridges: R, if the posteriors are ``m R``, those of a model at R ridges one after the
+                other. Each bound is then that of the ridge with the least half-width.
         """
         new, mean = copy(self), mean.unsqueeze(1)
         reach = torch.addcmul(self.levels[:, None], widths.unsqueeze(-1), std.unsqueeze(1))
+        if num_ridges > 1:
+            mean, reach = (
+                values.unflatten(0, (-1, num_ridges)) for values in (mean.expand_as(reach), reach)
+            )
+            mean, reach = narrowest(mean, reach, dim=1)
         new.upper = torch.minimum(self.upper, mean + reach)
         new.lower = torch.maximum(self.lower, mean - reach)
         return new

@@ -31,6 +31,7 @@ from botorch_ext.strategies.fixed_design.round_records import Cut, PlayedCertifi
 from botorch_ext.strategies.fixed_design.survivors import (
     Bounds,
     Elimination,
+    at_ridges,
     evaluated_at,
     survivors_of,
 )
@@ -116,9 +117,9 @@ class CertifiedElimination(CertifyingStrategy):
         minimize: As for `Strategy`.
 
     Raises:
-        ValueError: If an argument is impossible, if ``num_initial`` leaves no trial, or if the
-            model has data, a prior mean, batch dimensions, transforms, or another dtype or device
-            than the domain.
+        ValueError: If an argument is impossible, if ``num_initial`` leaves no trial, if
+            ``block_width`` is a `FixedDesignLadder` on a box, or if the model has data, a prior
+            mean, batch dimensions, transforms, or another dtype or device than the domain.
     """
 
     record = PlayedCertified
@@ -169,7 +170,7 @@ class CertifiedElimination(CertifyingStrategy):
         self.buy, self.free = buy, free
         self.schedule = Schedule(self.horizon - num_initial, self.share)
         self.certificates: list[dict[str, Any]] = []
-        self._space = survivors_of(domain)
+        self._space = survivors_of(domain, self.block_width)
         limit = math.inf if rkhs_bound is None else 2 * rkhs_bound
         self._progress = Progress(self._space.whole, limit)
         self._arrived = self._nothing_arrived()
@@ -245,8 +246,9 @@ class CertifiedElimination(CertifyingStrategy):
         self._rows.catch_up()
         noted: dict[str, Any] = {}
         if self._closes(recorded, "closing"):
-            numbers = evaluated_at(self.block_width, self._arrived)
-            belief = self._space.belief(self._arrived, self.survivors)
+            arrived = at_ridges(self._arrived, self.block_width)
+            numbers = evaluated_at(self.block_width, arrived)
+            belief = self._space.belief(arrived, self.survivors)
             cut, left = self._cut("closing", belief, numbers, recorded)
             noted["closing"] = plain(cut)
             self._adopt("closing", cut, left)

@@ -23,7 +23,12 @@ from botorch_ext.strategies.fixed_design.progress import Progress
 from botorch_ext.strategies.fixed_design.round import Closing, Round
 from botorch_ext.strategies.fixed_design.round_records import Opening, PlayedInRound
 from botorch_ext.strategies.fixed_design.round_strategy import RoundStrategy
-from botorch_ext.strategies.fixed_design.survivors import Bounds, evaluated_at, survivors_of
+from botorch_ext.strategies.fixed_design.survivors import (
+    Bounds,
+    at_ridges,
+    evaluated_at,
+    survivors_of,
+)
 from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta
@@ -66,8 +71,9 @@ class PhasedElimination(RoundStrategy):
 
     Raises:
         ValueError: If the horizon is less than 1, differs from that of ``rounds`` or is missing; if
-            delta is not in (0, 1); if ``rounds`` or ``waits`` has a wrong type; or if the model has
-            data, batch dimensions, transforms, or another dtype or device than the domain.
+            delta is not in (0, 1); if ``rounds`` or ``waits`` has a wrong type; if ``width`` is a
+            `FixedDesignLadder` on a box; or if the model has data, batch dimensions, transforms, or
+            another dtype or device than the domain.
 
     Warns:
         HorizonWarning: The first round is longer than the horizon.
@@ -105,7 +111,7 @@ class PhasedElimination(RoundStrategy):
         self.waits = waits
         self.delta = delta
         self.rounds: list[Round] = []
-        self._space = survivors_of(domain)
+        self._space = survivors_of(domain, self.width)
         self._progress = Progress(self._space.whole)
         self._delays: dict[int, int] = {}
         first = self._length_of(1)
@@ -137,8 +143,9 @@ class PhasedElimination(RoundStrategy):
             domain that it chose from, ``volume``, with its ``volume_standard_error``, and on a
             finite set the number of points, ``num_candidates``; and whether it is ``closed``. A
             closed round also has the number of observations that had ``arrived``; the ids of trials
-            that were ``told_too_late``; the ``current_width`` and the ``offset`` of its bounds; and
-            the ``threshold``, the largest lower bound.
+            that were ``told_too_late``; the ``current_width`` and the ``offset`` of its bounds,
+            where the width is a list of numbers if there are several ridges; and the ``threshold``,
+            the largest lower bound.
         """
         noise = self.model.noise_variance
         rounds = [round.describe(self.history, noise) for round in self.rounds]
@@ -207,7 +214,7 @@ class PhasedElimination(RoundStrategy):
         closing = Closing(arrived)
         if arrived:
             X = round.points[[id - round.first for id in arrived]]
-            posterior = self._space.posterior(self.model, survivors)
+            posterior = self._space.posterior(at_ridges(self.model, self.width), survivors)
             posterior.add(X, X.new_tensor([self.history.values[id] for id in arrived]))
             numbers = evaluated_at(self.width, posterior)
             bounds = Bounds(self._space.belief(posterior, survivors), *numbers)

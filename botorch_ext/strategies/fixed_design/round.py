@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from botorch_ext.search.region import Region
+from botorch_ext.state import parts_of
 from botorch_ext.strategies.events import History
 from botorch_ext.strategies.fixed_design.round_records import RoundPlan
 
@@ -18,15 +19,16 @@ class Closing:
 
     Args:
         arrived: The ids of the trials whose observations had arrived.
-        width: The multiplier of the standard deviation. None, as the others, if no observation had
-            arrived, so that nothing was eliminated.
+        width: The multiplier of the standard deviation, a tuple of those at each ridge if there are
+            several. None, as the others, if no observation had arrived, so that nothing was
+            eliminated.
         offset: The part of the half-width that is added to ``width`` times the standard deviation.
         threshold: The largest lower bound, which the upper bounds of survivors reach.
         argmax: The ``d`` coordinates where the lower bound is largest.
     """
 
     arrived: list[int]
-    width: float | None = None
+    width: float | tuple[float, ...] | None = None
     offset: float | None = None
     threshold: float | None = None
     argmax: list[float] | None = None
@@ -90,7 +92,7 @@ class Round:
             summary |= {
                 "arrived": len(self.closing.arrived),
                 "told_too_late": self.told_too_late(history),
-                "current_width": self.closing.width,
+                "current_width": parts_of(self.closing.width),
                 "offset": self.closing.offset,
                 "threshold": self.closing.threshold,
             }

@@ -26,7 +26,8 @@ from botorch_ext.strategies.fixed_design.certifying_strategy import USEFUL, Cert
 from botorch_ext.strategies.fixed_design.progress import Progress, Schedule, plain_certificate
 from botorch_ext.strategies.fixed_design.round_records import PlayedSafe
 from botorch_ext.strategies.fixed_design.survivors import SetSurvivors, evaluated_at
-from botorch_ext.widths import FixedDesign, Width
+from botorch_ext.widths import Width
+from botorch_ext.widths.composed import BoundsKind, fixed_design_ridges, kinds_of_widths
 
 # The share of the steps of a round that are spent on its block.
 _SHARE = 1 / 8
@@ -34,7 +35,7 @@ _SHARE = 1 / 8
 
 class SafeStrategy(CertifyingStrategy, InsuredStrategy):
     """Insured optimism over the credible models, which exploits only points that the level has not
-    excluded.
+    excluded; its trials may violate constraints.
 
     On a finite set, with ``certificates``, blocks of points of largest variance certify the regret
     of the points that are left. ``info`` of a trial has the keys of `InsuredStrategy`, and with
@@ -55,11 +56,15 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
         rkhs_bound: B, at least the RKHS norm of f under the right model, in units of f.
         noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
         delta: The failure probability, as for `InsuredStrategy`, and of the bounds of blocks.
-        width: The width of the index. None: `SelfNormalized`, which the tests always use.
+        width: The width of the index. None: that of the bounds of all told data, which the tests
+            always use.
         credibility: As for `InsuredStrategy`.
         terms: The limits on what the insurance may cost. None: `Terms()`.
         certificates: Whether blocks are asked. Needs a `FiniteSet` without contexts.
         horizon: T, the number of trials. Needed with ``certificates``, and only there.
+        bounds: Which widths the bounds of blocks and of all told data have. "published":
+            `FixedDesign` and `SelfNormalized`; "mixture": `FixedDesignMixture` and `Mixture`;
+            "ladder": `FixedDesignLadder` and `Mixture`.
         options: The keyword arguments of `BoundsStrategy`, as for `InsuredStrategy`.
 
     Raises:
@@ -80,12 +85,15 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
         terms: Terms | None = None,
         certificates: bool = False,
         horizon: int | None = None,
+        bounds: BoundsKind = "published",
         **options: Unpack[BoundsOptions],
     ) -> None:
         if (horizon is not None) != certificates:
             raise ValueError(
                 f"horizon must be given with certificates, and only then, got {horizon}"
             )
+        kinds = kinds_of_widths(bounds)
+        self._kind_of_bounds = kinds.told
         self._prior = deepcopy(models.negated() if options.get("minimize") else models)
         super().__init__(
             domain,
@@ -112,9 +120,10 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
         self.schedule = Schedule(self.horizon - self._first_points.num, _SHARE)
         rounds = self.schedule.num_rounds
         told = self._published
-        self.block_width = FixedDesign(
+        self.block_width = kinds.block(
             told.rkhs_bound, told.noise_std, told.delta, domain.num_points, rounds
         )
+        self._block_ridges = fixed_design_ridges(self.block_width) or (1.0,)
         self._space = SetSurvivors(domain)
         self._progress = Progress(self._space.whole)
         self._arrived = self._nothing_arrived()
@@ -187,7 +196,8 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
         """The bounds with those of the block that has arrived."""
         block = self._arrived
         widths = self._told.widths(block, self.block_width)
-        bounds = look.bounds.tightened(block.mean, block.std, widths)
+        num = len(self._block_ridges)
+        bounds = look.bounds.tightened(block.mean, block.std, widths, num)
         credible = cast(Credible, self.judge).contenders(self)
         again = self._told.judged(look.told, bounds, look.level, credible)
         return replace(again, refuted=look.refuted + again.refuted)
@@ -202,12 +212,15 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
         return prior
 
     def _nothing_arrived(self) -> FiniteCandidates:
-        return self._prior.on(self._space.candidates)
+        ridges = self._block_ridges
+        prior = self._prior.at_ridges(ridges) if len(ridges) > 1 else self._prior
+        return prior.on(self._space.candidates)
 
     def _largest_std(self) -> float:
         # Among the survivors when the block was planned: observations must not decide when it
         # closes.
-        return float(self._arrived.std[0, self._progress.survivors].max())
+        first = self._block_ridges.index(1.0)
+        return float(self._arrived.std[first, self._progress.survivors].max())
 
     def _survivors(self, look: Look) -> tuple[Tensor, Tensor]:
         """The rows that the level has not excluded, and the largest regret that any of them can

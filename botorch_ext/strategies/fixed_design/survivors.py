@@ -15,6 +15,7 @@ from botorch_ext.domains.ranks import first_highest, reach
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box import ConfidenceBound, affordable_points, maximize_bound
+from botorch_ext.search.intersected import narrowest
 from botorch_ext.search.planning import POPULATION_SIZE, plan, plan_in_region
 from botorch_ext.search.population import Population
 from botorch_ext.search.region import Region
@@ -22,6 +23,7 @@ from botorch_ext.search.screening import near_points
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.fixed_design.round_records import RoundPlan
 from botorch_ext.widths import ConfidenceModel, Width
+from botorch_ext.widths.composed import fixed_design_ridges
 
 # The number of ascents in a region, which is searched at every step.
 _NUM_STARTS = 12
@@ -32,15 +34,16 @@ class Bounds:
     """The confidence bounds mean +- (width std + offset), clipped to [-limit, limit].
 
     Args:
-        belief: On a finite set the means and standard deviations at the survivors; on a box a
-            `KernelGP`.
-        width: The multiplier of the standard deviation.
+        belief: On a finite set the means and standard deviations at the survivors, at each ridge
+            if there are several; on a box a `KernelGP`.
+        width: The multiplier of the standard deviation; a tuple of those at each ridge if there are
+            several.
         offset: The part of the half-width that is added to ``width`` std.
         limit: B, an upper bound on the size of f; None if it is not known.
     """
 
     belief: Any
-    width: float
+    width: Any
     offset: float
     limit: float | None = None
 
@@ -98,7 +101,7 @@ class SetSurvivors(Immutable):
 
     def posterior(self, prior: KernelGP, survivors: Tensor) -> FinitePosterior:
         """The prior as a posterior at survivors, to which the data of a round can be added."""
-        return FinitePosterior.from_model(prior, _among(survivors, self.candidates))
+        return FinitePosterior.from_model(prior, _among(survivors, self.candidates, 0))
 
     def belief(self, posterior: Any, survivors: Tensor) -> tuple[Tensor, Tensor]:
         """The ``belief`` of `Bounds` for a posterior; pending rows count in its standard
@@ -146,7 +149,8 @@ class SetSurvivors(Immutable):
         if not len(left):
             raise ValueError(f"threshold must leave points, got {known[0]}")
         mean, std = bounds.belief
-        return Elimination(*known, left, replace(bounds, belief=(mean[kept], std[kept])))
+        belief = mean[..., kept], std[..., kept]
+        return Elimination(*known, left, replace(bounds, belief=belief))
 
     def certificate(self, survivors: Tensor, bounds: Bounds, seed: int) -> float:
         """The largest upper bound of survivors minus their least lower bound."""
@@ -181,7 +185,11 @@ class SetSurvivors(Immutable):
 
     def _bounds(self, bounds: Bounds) -> tuple[Tensor, Tensor]:
         mean, std = bounds.belief
-        half = bounds.width * std + bounds.offset
+        if std.ndim == 1:
+            half = bounds.width * std + bounds.offset
+        else:
+            widths = std.new_tensor(bounds.width).unsqueeze(-1)
+            mean, half = narrowest(mean, widths * std + bounds.offset)
         return bounds.clipped(mean + half), bounds.clipped(mean - half)
 
 
@@ -297,18 +305,46 @@ class BoxSurvivors(Immutable):
         return survivors.maximize(bound, self._population(survivors, seed).points)[1]
 
 
-def _among(survivors: Tensor, values: Tensor) -> Tensor:
-    """The values at surviving rows; they are not copied if they are of the survivors alone, as they
-    are before any elimination."""
-    return values if len(values) == len(survivors) else values.index_select(0, survivors)
+def _among(survivors: Tensor, values: Tensor, dim: int = -1) -> Tensor:
+    """The values at surviving rows of a dimension; they are not copied if they are of the survivors
+    alone, as they are before any elimination."""
+    return values if values.shape[dim] == len(survivors) else values.index_select(dim, survivors)
 
 
-def evaluated_at(width: Width, posterior: ConfidenceModel) -> tuple[float, float]:
-    """The width and the offset of the confidence bounds of a posterior, as numbers."""
+def evaluated_at(width: Width, posterior: ConfidenceModel) -> tuple[Any, float]:
+    """The width and the offset of the confidence bounds of a posterior, as numbers; the width of a
+    posterior at several ridges is a tuple of numbers."""
     t = posterior.num_observations + 1
-    return float(width(t, posterior)), float(width.offset(t, posterior))
+    value, offset = width(t, posterior), float(width.offset(t, posterior))
+    if isinstance(value, Tensor) and value.numel() > 1:
+        return tuple(value.tolist()), offset
+    return float(value), offset
 
 
-def survivors_of(domain: Domain) -> Any:
-    """The survivors of a domain: `SetSurvivors` or `BoxSurvivors`."""
-    return BoxSurvivors(domain) if isinstance(domain, Box) else SetSurvivors(domain)
+def at_ridges(model: KernelGP, width: Width) -> KernelGP:
+    """The model at every ridge of a `FixedDesignLadder`, with its data; the model itself for other
+    widths."""
+    ridges = fixed_design_ridges(width)
+    if ridges is None:
+        return model
+    noise = model.noise_variance * model.noise_variance.new_tensor(ridges)
+    new = KernelGP(model.kernel, noise, model.mean, dtype=noise.dtype, device=noise.device)
+    if model.num_observations:
+        new.add(model.train_inputs[0], model.train_targets)
+    return new
+
+
+def survivors_of(domain: Domain, width: Width) -> Any:
+    """The survivors of a domain, `SetSurvivors` or `BoxSurvivors`, that are judged by a width.
+
+    Raises:
+        ValueError: If the width is a `FixedDesignLadder` and the domain is a box.
+    """
+    if not isinstance(domain, Box):
+        return SetSurvivors(domain)
+    if fixed_design_ridges(width) is not None:
+        raise ValueError(
+            "width must not be a FixedDesignLadder on a box, whose bounds are those of one ridge: "
+            "pass a FixedDesignNetMixture, or a FiniteSet as domain"
+        )
+    return BoxSurvivors(domain)
