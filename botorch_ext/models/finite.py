@@ -280,7 +280,7 @@ class FinitePosterior(GrowingPosterior):
         Returns:
             ``*batch x N``.
         """
-        prior = self.kernel_function(self.candidates[index : index + 1], self.own_candidates)
+        prior = self.kernel_function(self.candidates[index : index + 1], self._own_candidates)
         if self.num_observations:
             prior = prior - self._V.combined(self.cross_factor(index).unsqueeze(-2), 0)
         return prior.squeeze(-2).expand(self.variance.shape)

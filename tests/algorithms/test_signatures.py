@@ -62,6 +62,7 @@ def test_the_same_word_has_the_same_default():
         "pending": {"hallucinate", "censor", "ignore"},
         "num_initial": {0, None},
         "width": {None, 1.0},  # 1.0: draws as they are
+        "bounds": {"published", "mixture"},  # no paper has bounds of safe_exploration
     }
 
 
