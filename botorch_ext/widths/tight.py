@@ -144,11 +144,10 @@ class Dual(Ladder):
         self._keep(misspecification=check_misspecification(self.misspecification))
 
     def __call__(self, t: int, model: FittedModel) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        num = len(self.ridges or ())
-        a = model.noise_variance
-        if a.shape[-1:] != (num,) and (a.ndim != 1 or len(a) % num):
-            raise ValueError(f"model must be a batch of models at {num} ridges, got {len(a)}")
-        twice, a = 2 * self.noise_std**2, a.view(-1, num)
+        num, shape = len(self.ridges or ()), model.noise_variance.shape
+        if shape.numel() % num:
+            raise ValueError(f"model must be a batch of models at {num} ridges, got {shape}")
+        twice, a = 2 * self.noise_std**2, model.noise_variance.view(-1, num)
         gain = model.told_information_gain().view(-1, num) + math.log(num)
         q = a * model.quadratic_form().view(-1, num)
         log_delta = math.log(1 / self.delta)
@@ -159,7 +158,7 @@ class Dual(Ladder):
         square = limit + a * self.rkhs_bound**2
         refuted = (square < -1e-9 * (square.abs() + q)).any(dim=-1, keepdim=True)
         plain = super().__call__(t, model).view(-1, num)
-        return torch.where(refuted, plain, (square.clamp_min(0) / a).sqrt()).flatten()
+        return torch.where(refuted, plain, (square.clamp_min(0) / a).sqrt()).view(shape)
 
     def _at_level(self, a: Tensor, q: Tensor, g: Tensor, num_told: int) -> Tensor:
         """rho^2 - a B^2 if observations have errors of at most eps, the least over the ridges."""

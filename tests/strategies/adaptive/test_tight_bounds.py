@@ -294,3 +294,97 @@ def test_worst_cases_in_a_box_are_those_of_the_intersected_bounds():
 
     own = worst(torch.tensor([trial.info["center"]], dtype=torch.float64))[0]
     assert own >= worst(drawn(300, 2, seed=5)).max() - 1e-4
+
+
+def test_models_that_join_are_computed_at_every_ridge():
+    models = bx.CandidateModels.growing(matern(1.0), 0.8, LAM, 2, growth=lambda t: 1 + t / 4)
+    strategy = bx.algorithms.he_gp_ucb(
+        bx.FiniteSet(POINTS),
+        models,
+        noise_std=SIGMA,
+        rkhs_bound=B,
+        width=LADDER,
+        delta=2 * DELTA,
+        initial=(POINTS[:2], torch.tensor([0.1, 0.3], dtype=torch.float64)),
+    )
+    trials = [strategy.ask() for _ in range(9)]
+    for trial in trials[:6]:
+        strategy.tell(trial, f(trial.x))
+    strategy.abandon(trials[6])
+    X, y = data_of(strategy)
+    X, y = torch.cat([POINTS[:2], X]), torch.cat([strategy.initial[1], y])
+    mean, half_width = strategy.bands(POINTS)
+    assert len(mean) > 2
+    waiting = torch.stack([trial.x for trial in trials[7:]])
+    for i, name in enumerate(strategy.names):
+        kernel = matern(float(name.split()[-1]))
+        told = oracle(kernel, X, y, POINTS, LADDER.ridges)
+        plain = oracle(kernel, X, y, POINTS, LADDER.ridges, waiting)
+        upper = np.min(
+            [told.mean(a) + plain.width(a) * plain.std(a) for a in LAM * np.array(LADDER.ridges)],
+            axis=0,
+        )
+        np.testing.assert_allclose(
+            (mean + half_width)[i], np.minimum(upper, B), rtol=1e-3, atol=1e-3
+        )
+
+
+def test_a_fitted_model_is_computed_at_every_ridge():
+    strategy = bx.algorithms.gp_ucb(bx.FiniteSet(POINTS), bx.Fitted(), width=LADDER, num_initial=4)
+    for step in range(12):
+        trial = strategy.ask()
+        strategy.tell(trial, f(trial.x) + 0.05 * (-1) ** step)
+    base, at_ridges = strategy._rows.posterior, strategy._at_ridges.posterior
+    assert at_ridges.num_observations == base.num_observations
+    torch.testing.assert_close(at_ridges.mean[0], base.mean[0], **CLOSE)
+    torch.testing.assert_close(
+        at_ridges.noise_variance,
+        base.noise_variance * at_ridges.noise_variance.new_tensor(LADDER.ridges),
+    )
+
+
+@pytest.mark.parametrize("width", [LADDER, widths.PointwiseEnlarged(2.0, EPS)])
+def test_methods_that_do_not_play_bounds_refuse_such_widths(width):
+    points, kernel = bx.FiniteSet(POINTS), rbf(0.3)
+    models = bx.CandidateModels(kernel, LAM)
+    for made in (
+        lambda: bx.algorithms.insured_ucb(
+            points, kernel, noise_variance=LAM, rkhs_bound=B, noise_std=SIGMA, width=width
+        ),
+        lambda: (
+            bx.strategies.BoundsStrategy(points, models, width, pending="censor", minimum=-3.0)
+            if width is not LADDER
+            else bx.strategies.BoundsStrategy(
+                points, bx.CandidateModels([kernel, rbf(0.5)], LAM), [width, 2.0]
+            )
+        ),
+    ):
+        with pytest.raises(ValueError, match=r"^(width|pending|enlargement) must"):
+            made()
+
+
+def test_published_enlargement_of_dual_bounds_is_refused():
+    with pytest.raises(ValueError, match="pointwise"):
+        made(widths.Dual(B, SIGMA, DELTA), "published", rbf(0.3))
+    with pytest.raises(ValueError, match="enlargement"):
+        made(LADDER, "other", rbf(0.3))
+    with pytest.raises(ValueError, match="ridges"):
+        widths.Dual(B, SIGMA, DELTA)(1, bx.KernelGP(rbf(0.3), LAM))
+
+
+def test_a_warning_where_the_pointwise_enlargement_drowns_the_rest():
+    strategy = bx.algorithms.ec_gp_ucb(
+        bx.FiniteSet(POINTS),
+        rbf(0.3),
+        noise_variance=1e-3,
+        misspecification=1.0,
+        enlargement="pointwise",
+        width=0.5,
+    )
+
+    def play():
+        for step in range(40):
+            strategy.tell(strategy.ask(), (-1.0) ** step)
+
+    with pytest.warns(bx.exceptions.EnlargementWarning, match="last 16 points"):
+        play()
