@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import botorch_ext as bx
+from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.page.model_summary import ModelSummary
 from botorch_ext.page.overview import read_overview
 from botorch_ext.page.page import page
@@ -103,6 +104,11 @@ def test_masters_hand_outcomes_on():
     assert master.bases[1].history.outcomes == {0: GOOD}
     with pytest.raises(ValueError, match=r"the outcomes of base 1 must be those of base 0"):
         ContextwiseStrategy([measured(), RandomSearch(SPACE)], lambda z: 1, context_domain=1)
+
+
+def test_hosts_refuse_what_needs_outcomes():
+    with pytest.raises(ValueError, match="strategy must need no outcomes"):
+        HostedStrategy(measured(), SPACE)
 
 
 def test_events_without_outcomes_are_written_as_before():

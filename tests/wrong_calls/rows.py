@@ -331,7 +331,7 @@ STRATEGIES = [
     row("scene.seeing.ask", context=[0.5]),
     row("scene.strategy.tell", id=3),
     row("scene.strategy.abandon", id=3),
-    row("scene.strategy.correct", id=1),
+    row("scene.strategy.correct", id=1, value=0.3),
     of("scene.strategy.attach", "x=places", lambda s: {"x": s.X[0]}),
     of("scene.strategy.predict", "points=places", lambda s: {"points": s.X}),
     of("plan", "population=places", lambda s: {"domain": s.box, "model": s.gp, "q": 2}),
@@ -358,7 +358,7 @@ STUDIES = [
     of("report_page", "study=strategy", lambda s: {"study": s.study}),
     row("scene.study.tell", id=3),
     row("scene.study.abandon", id=4),
-    row("scene.study.correct", id=1),
+    row("scene.study.correct", id=1, value=0.3),
     of("scene.study.predict", "points=places", lambda s: {"points": s.X}),
 ]
 
