@@ -16,7 +16,7 @@ import torch
 from gpytorch.means import ConstantMean
 
 import botorch_ext as bx
-from botorch_ext import algorithms, strategies
+from botorch_ext import algorithms, strategies, widths
 from tests.laws.scenarios import POLICIES, SCENARIOS, Scenario, matern, rbf, value_of
 
 # The observations are far from what so small a B allows, so that models are rejected. Nothing here
@@ -205,14 +205,28 @@ OF_TREES = {"rkhs_bound": 1.0, "noise_std": 0.02, "horizon": 60}
 SEVERAL, SCALES, GROWING = _of(_several), _of(_lengthscales), _of(_growing)
 METHODS: dict[str, Make] = {
     "gp_ucb": _made("gp_ucb"),
+    "gp_ucb, ladder": _made("gp_ucb", width=widths.Ladder(1.5, 0.1, 0.1)),
     "igp_ucb": _made("igp_ucb"),
     "ec_gp_ucb": _made("ec_gp_ucb", misspecification=0.05),
+    "ec_gp_ucb, pointwise dual": _made(
+        "ec_gp_ucb",
+        misspecification=0.05,
+        enlargement="pointwise",
+        width=widths.Dual(1.5, 0.1, 0.1, (1, 10)),
+    ),
     "gp_bucb": _made("gp_bucb"),
     "gp_ucb_sdf": _made("gp_ucb_sdf"),
     "cgp_ucb": _made("cgp_ucb", _parts),
     "cgp_ucb, sum": _made("cgp_ucb", _parts, combination="sum", misspecification=0.05),
     "he_gp_ucb": _made("he_gp_ucb", SEVERAL),
     "he_gp_ucb, misspecified": _made("he_gp_ucb", SCALES, misspecification=0.05),
+    "he_gp_ucb, pointwise ladder": _made(
+        "he_gp_ucb",
+        SCALES,
+        misspecification=0.05,
+        enlargement="pointwise",
+        width=widths.Ladder(1.5, 0.1, 0.1),
+    ),
     "he_gp_ucb, bayesian": _made("he_gp_ucb", SEVERAL, rkhs_bound=None, setting="bayesian"),
     "he_gp_ucb, growing": _made("he_gp_ucb", GROWING),
     "mle_ucb": _made("mle_ucb", SEVERAL),
@@ -301,8 +315,10 @@ def _in(method: str, policy: str, *scenarios: str) -> list[Entry]:
 # Each method on a set and on a box, where it can be; scenarios and policies take turns.
 ENTRIES = [
     *_in("gp_ucb", "ignore", "set", "line"),
+    *_in("gp_ucb, ladder", "inflate", "set, contexts, changing", "line"),
     *_in("igp_ucb", "hallucinate", "set, contexts, changing", "box, started"),
     *_in("ec_gp_ucb", "inflate", "set", "box, started"),
+    *_in("ec_gp_ucb, pointwise dual", "hallucinate", "set, started", "box"),
     *_in("gp_bucb", "hallucinate", "set, contexts, changing", "box, started"),
     *_in("gp_ucb_sdf", "censor", "set", "box, started"),
     *_in("cgp_ucb", "timeout", "set, contexts", "codes, contexts"),
@@ -310,6 +326,7 @@ ENTRIES = [
     *_in("he_gp_ucb", "ignore", "set, started"),
     *_in("he_gp_ucb", "hallucinate", "box"),
     *_in("he_gp_ucb, misspecified", "inflate", "set, started", "line"),
+    *_in("he_gp_ucb, pointwise ladder", "hallucinate", "set, started", "line"),
     *_in("he_gp_ucb, bayesian", "hallucinate", "set, changing"),
     *_in("he_gp_ucb, growing", "timeout", "set, started", "box"),
     *_in("mle_ucb", "censor", "set, changing"),
