@@ -149,6 +149,10 @@ class HorizonReached(ValueError):
         return self.args[0]
 
 
+class ModelRefutedError(ValueError):
+    """The data refute a model that certifies points, so that nothing more is asked."""
+
+
 class TableError(ValueError):
     """A table cannot be read as results of a study. The message names columns and rows; nothing of
     the table was kept."""

@@ -15,6 +15,7 @@ from botorch_ext.algorithms.lengthscales import a_gp_ucb, lb_gp_ucb
 from botorch_ext.algorithms.optimistic import ec_gp_ucb, gp_ucb, igp_ucb
 from botorch_ext.algorithms.phased import bpe, bpe_delay, phased_uncertainty_sampling
 from botorch_ext.algorithms.practical import integrated_ei
+from botorch_ext.algorithms.safe import safe_exploration
 from botorch_ext.algorithms.stable import he_stable_opt, stable_opt
 from botorch_ext.algorithms.thompson import thompson_sampling
 from botorch_ext.algorithms.unknown_hyperparameters import expected_ucb, he_gp_ucb, mle_ucb
@@ -41,6 +42,7 @@ __all__ = [
     "mle_ucb",
     "phased_uncertainty_sampling",
     "regret_balancing",
+    "safe_exploration",
     "safe_ucb",
     "stable_opt",
     "thompson_sampling",

@@ -70,7 +70,7 @@ def tell(given: argparse.Namespace) -> str:
     """Tells the results that were filled in."""
     study = opened(given)
     answers = answers_of(study, read_sheet(given), given.correct)
-    values = study.strategy.history.as_told
+    history = study.strategy.history
     said = {
         "told ": answers.values,
         "failed ": answers.failed,
@@ -79,10 +79,15 @@ def tell(given: argparse.Namespace) -> str:
     }
     lines = [f"{what}{_trials(ids)}" for what, ids in said.items() if ids]
     lines += [
-        f"corrected trial {id} from {values[id]} to {value}"
+        f"corrected trial {id} from {history.value_told(id)} to {value}"
         for id, value in answers.corrected.items()
     ]
-    study.tell_all(answers.values | answers.corrected, failed=answers.failed, correct=given.correct)
+    study.tell_all(
+        answers.values | answers.corrected,
+        outcomes=answers.outcomes,
+        failed=answers.failed,
+        correct=given.correct,
+    )
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -94,13 +99,14 @@ def attach(given: argparse.Namespace) -> str:
 
 
 def correct(given: argparse.Namespace) -> str:
-    """Replaces a value that was wrong."""
-    try:
-        value = number(given.value)
-    except ValueError as error:
-        raise ValueError(f"value {error}") from None
-    opened(given).correct(given.trial, value)
-    return f"corrected trial {given.trial} to {value}\n"
+    """Replaces a value or outcomes that were wrong."""
+    value = None if given.value is None else _number("value", given.value)
+    texts = [text.partition("=") for text in given.outcome]
+    outcomes = {name: _number(name, text) for name, _, text in texts}
+    opened(given).correct(given.trial, value, outcomes)
+    said = [] if value is None else [str(value)]
+    said += [f"{name}={number}" for name, number in outcomes.items()]
+    return f"corrected trial {given.trial} to {', '.join(said)}\n"
 
 
 def abandon(given: argparse.Namespace) -> str:
@@ -132,6 +138,14 @@ def context_of(given: argparse.Namespace, study: Study) -> Any:
     if wrong:
         raise ValueError("; ".join(wrong))
     return Result("--context", None, {}, known).context_of(study.strategy)
+
+
+def _number(name: str, text: str) -> float:
+    """The number that a text is."""
+    try:
+        return number(text)
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from None
 
 
 def _trials(ids: Collection[int]) -> str:

@@ -65,6 +65,9 @@ class HostedStrategy:
         minimize: Whether smaller values are better.
         objective: Plain data that identify the objective; records of another objective do not count
             as records of this strategy.
+
+    Raises:
+        ValueError: If the strategy needs outcomes.
     """
 
     def __init__(
@@ -74,6 +77,11 @@ class HostedStrategy:
         minimize: bool = False,
         objective: Any = None,
     ) -> None:
+        if strategy.outcome_names:
+            raise ValueError(
+                "strategy must need no outcomes, which hosts do not keep, got one that needs "
+                f"{strategy.outcome_names}"
+            )
         self.space = space
         self._fresh = kept_copy(strategy, minimize)
         # Different parameters can have the same box, so the parameters are described as well.

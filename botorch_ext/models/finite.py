@@ -271,6 +271,21 @@ class FinitePosterior(GrowingPosterior):
         return column if self.shard is None else self.shard.from_owners(column, index)
 
     @torch.no_grad()
+    def covariance_of_candidate(self, index: int) -> Tensor:
+        """The posterior covariances of f at one candidate and at every candidate.
+
+        Args:
+            index: The row of the candidate.
+
+        Returns:
+            ``*batch x N``.
+        """
+        prior = self.kernel_function(self.candidates[index : index + 1], self._own_candidates)
+        if self.num_observations:
+            prior = prior - self._V.combined(self.cross_factor(index).unsqueeze(-2), 0)
+        return prior.squeeze(-2).expand(self.variance.shape)
+
+    @torch.no_grad()
     def add(self, X: PointsLike, Y: PointsLike | None) -> None:
         """Add observations at any points, such as data from before the study.
 

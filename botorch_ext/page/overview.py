@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -59,6 +59,7 @@ class TrialStory:
         num_asked_by_then: How many trials were asked when the trial was told or given up, or until
             now if it is pending.
         corrections: The corrections of the value, in order.
+        outcomes: The outcomes by name, if the trial has any.
     """
 
     id: int
@@ -72,6 +73,7 @@ class TrialStory:
     ended_at: float | None = None
     num_asked_by_then: int = 0
     corrections: list[Correction] = field(default_factory=list)
+    outcomes: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def first_value(self) -> float | None:
@@ -143,6 +145,11 @@ class Overview:
     def columns(self) -> Columns:
         """The columns of points and contexts."""
         return self._columns(short)
+
+    @cached_property
+    def outcomes(self) -> list[str]:
+        """The names of the outcomes that trials have."""
+        return list(dict.fromkeys(name for story in self.stories for name in story.outcomes))
 
     @cached_property
     def objective(self) -> Column:
@@ -335,6 +342,7 @@ def _follow(stories: list[TrialStory], record: PlainRecord, at: float, num_asked
         stories.append(story)
         if record.kind == "attached":
             story.end("attached", at, record.value)
+            story.outcomes = record.outcomes
         return
     if record.id < 0:
         raise ValueError(f"id must be that of a trial, got {record.id}")
@@ -342,12 +350,14 @@ def _follow(stories: list[TrialStory], record: PlainRecord, at: float, num_asked
     if record.kind == "corrected":
         if story.value is None:
             raise ValueError(f"trial {record.id} has no value")
-        story.corrections.append(Correction(at, story.value, record.value))
-        story.value = record.value
+        if record.value != story.value or not record.outcomes:  # else outcomes alone were wrong
+            story.corrections.append(Correction(at, story.value, record.value))
+        story.value, story.outcomes = record.value, record.outcomes
         return
     if story.state != "pending":
         raise ValueError(f"trial {record.id} is {story.state}")
     if record.kind == "told":
         story.end("told", at, record.value)
+        story.outcomes = record.outcomes
     else:
         story.end("failed" if record.failed else "abandoned", at)

@@ -86,6 +86,10 @@ def page(overview: Overview, now: float, model: ModelSummary) -> str:
         fit=_last_fit(overview),
         best_id=overview.best.id if overview.best else None,
         columns=[column.title for column in columns] if _have_room(overview.columns) else [],
+        outcome_heads=[(short(name), "") for name in overview.outcomes],
+        outcome_cells=lambda story: [
+            number(story.outcomes.get(each)) for each in overview.outcomes
+        ],
         trial_rows=[(story, _cells(overview, story)) for story in overview.stories],
         most_named=_MOST_NAMED,
         num_columns=len(columns),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from botorch_ext.aligned import aligned, free_names
 from botorch_ext.page.overview import Overview, TrialStory
 from botorch_ext.page.parameters import Column, Columns
-from botorch_ext.page.words import moment, number, printable
+from botorch_ext.page.words import moment, number, printable, short
 from botorch_ext.studies.written_tables import WrittenTable
 
 
@@ -25,7 +26,8 @@ def as_table(overview: Overview) -> WrittenTable:
         list(map(overview.scalars, overview.stories)),
         overview.in_full(),
     )
-    known_columns = [*columns.all, objective]
+    outcomes = overview.outcomes
+    known_columns = [*columns.all, objective, *(Column(name, "") for name in outcomes)]
     extra = list(dict.fromkeys(key for known in scalars for key in known))
     heads = [f"{each.name} [{each.unit}]" if each.unit else each.name for each in known_columns]
     own = ["trial", "state", "asked_at", "ended_at", "first_value", "corrected_at"]
@@ -37,7 +39,7 @@ def as_table(overview: Overview) -> WrittenTable:
         first = story.first_value if story.corrections else None
         corrected = story.corrections[-1].at if story.corrections else None
         times = [_time(at) for at in (story.asked_at, story.ended_at, corrected)]
-        cells = [*_cells(story, columns), *times[:2], first, times[2]]
+        cells = [*_cells(story, columns, outcomes), *times[:2], first, times[2]]
         rows.append([_shown(cell) for cell in (*cells, *map(known.get, extra))])
     return WrittenTable([*map(printable, names)], rows)
 
@@ -45,9 +47,10 @@ def as_table(overview: Overview) -> WrittenTable:
 def as_text(overview: Overview) -> str:
     """All trials in columns of one width. Times are UTC."""
     titles = [each.title for each in (*overview.columns.all, overview.objective)]
+    titles += map(short, overview.outcomes)
     rows = [["trial", "state", *titles, "asked", "told or given up", "was"]]
     for story in overview.stories:
-        known = _cells(story, overview.columns)
+        known = _cells(story, overview.columns, overview.outcomes)
         cells = [number(cell) if isinstance(cell, float) else cell for cell in known]
         was = ", ".join(number(correction.old) for correction in story.corrections)
         row = [*cells, moment(story.asked_at), moment(story.ended_at), was]
@@ -57,15 +60,15 @@ def as_text(overview: Overview) -> str:
     return "".join(f"{printable(line)}\n" for line in aligned(rows))
 
 
-def _cells(story: TrialStory, columns: Columns) -> list[Any]:
+def _cells(story: TrialStory, columns: Columns, outcomes: Sequence[str]) -> list[Any]:
     """What a row says: the values of named parameters, nothing where one does not count, and the
-    numbers of others."""
+    numbers of others; then what was measured."""
     cells = [
         _value(column, number) if columns.counts(j, story.x) else None
         for j, (column, number) in enumerate(zip(columns.x, story.x, strict=True))
     ]
     cells += map(_value, columns.context, story.context)
-    return [story.id, story.state, *cells, story.value]
+    return [story.id, story.state, *cells, story.value, *map(story.outcomes.get, outcomes)]
 
 
 def _value(column: Column, number: float) -> Any:

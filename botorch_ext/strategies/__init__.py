@@ -8,6 +8,7 @@ from botorch_ext.strategies.adaptive.judges import Judge
 from botorch_ext.strategies.adaptive.ledger import Terms
 from botorch_ext.strategies.adaptive.lengthscale_balancing import LengthscaleBalancing
 from botorch_ext.strategies.adaptive.optimistic import OptimisticStrategy
+from botorch_ext.strategies.adaptive.safe_exploration import SafeExploration
 from botorch_ext.strategies.adaptive.searches import Search
 from botorch_ext.strategies.adaptive.stable import StableStrategy
 from botorch_ext.strategies.adaptive.thompson import ThompsonSampling
@@ -62,6 +63,7 @@ __all__ = [
     "RandomSearch",
     "Refinement",
     "RegretBalancing",
+    "SafeExploration",
     "SafeStrategy",
     "Search",
     "StableStrategy",

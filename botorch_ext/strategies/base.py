@@ -15,7 +15,7 @@ from typing import Any, Self, cast, overload
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import flag, one_number, short, whole_number
+from botorch_ext.checks import flag, short, whole_number
 from botorch_ext.domains import Box, Domain, FiniteSet, Space, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.domains.outside_points import outside_point
@@ -49,7 +49,9 @@ from botorch_ext.strategies.event_checks import (
     are_members,
     corrected,
     id_of,
+    require_outcomes,
     require_point,
+    result,
     told,
 )
 from botorch_ext.strategies.events import (
@@ -145,6 +147,9 @@ class Strategy(NotedWarnings):
     takes_outside: bool = False
     #: Why `attach` refuses results that were not asked for; None if it takes them.
     refuses_attached: str | None = None
+    #: The names of the numbers that are measured beside the value, of which every result must have
+    #: all, and no others.
+    outcome_names: tuple[str, ...] = ()
     #: The dataclass of what ``info`` must have for a trial that the method chose; None: nothing.
     record: type | None = None
     #: The context manager, made from this state, in which events happen: it may limit threads.
@@ -320,18 +325,24 @@ class Strategy(NotedWarnings):
         asked = [trial.copy(self.history.sign) for trial in trials]
         return asked[0] if num_trials is None else asked
 
-    def tell(self, id: int | Trial, value: float) -> None:
+    def tell(
+        self, id: int | Trial, value: float, outcomes: Mapping[str, float] | None = None
+    ) -> None:
         """Tells the result of a trial, in any order and at any time.
 
         Args:
             id: The trial, or its id.
             value: The observation; larger is better, unless the strategy minimises.
+            outcomes: The other measured numbers by name, as in ``{"pressure": 3.1}``, for a
+                strategy that has `outcome_names`: all of these, as they were measured. They are the
+                same whether the strategy minimises or not. None: none.
 
         Raises:
             UnknownTrialError: If the trial was never asked, or is already told or abandoned.
-            ValueError: If the value is not a number, NaN or infinite.
+            ValueError: If the value or an outcome is not a number, NaN or infinite, or if the
+                outcomes are not those that the strategy needs.
         """
-        self._happen(self._in_sign(told(id_of(id, self.history.trials), value)))
+        self._happen(self._in_sign(told(id_of(id, self.history.trials), value, outcomes)))
 
     def abandon(self, id: int | Trial, failed: bool = False) -> None:
         """Gives up on a trial, which leaves `pending` and never becomes an observation.
@@ -348,7 +359,13 @@ class Strategy(NotedWarnings):
         self._happen(abandoned(id_of(id, self.history.trials), failed))
 
     def attach(
-        self, x: Any, value: float, context: ContextLike | None = None, *, outside: bool = False
+        self,
+        x: Any,
+        value: float,
+        context: ContextLike | None = None,
+        *,
+        outside: bool = False,
+        outcomes: Mapping[str, float] | None = None,
     ) -> Trial:
         """Adds a result that was not asked for, an observation like those of ``initial``.
 
@@ -361,6 +378,7 @@ class Strategy(NotedWarnings):
                 `takes_outside`: the model learns from it, but it is never asked, recommended or
                 the best. It may lie beyond bounds, between steps, or where constraints are
                 violated.
+            outcomes: The other measured numbers, as for `tell`.
 
         Returns:
             The trial that holds the result, with the next id. Its ``info`` has ``attached``, which
@@ -369,13 +387,19 @@ class Strategy(NotedWarnings):
 
         Raises:
             ValueError: If the point lies outside the domain, if `ask` would refuse the context, if
-                the value is not a number, NaN or infinite, or if the method cannot use results that
-                it did not ask for.
+                `tell` would refuse the value or the outcomes, or if the method cannot use results
+                that it did not ask for.
         """
-        return self._attached_as("x", x, value, context, outside)
+        return self._attached_as("x", x, value, context, outside, outcomes)
 
     def _attached_as(
-        self, name: str, x: Any, value: float, context: ContextLike | None, outside: bool
+        self,
+        name: str,
+        x: Any,
+        value: float,
+        context: ContextLike | None,
+        outside: bool,
+        outcomes: Mapping[str, float] | None,
     ) -> Trial:
         """Attaches a result as `attach` does. ``name`` is what messages call the point."""
         id, context = len(self.history.trials), self.checked_context(context)
@@ -392,12 +416,16 @@ class Strategy(NotedWarnings):
             raise ValueError(f"{name} must be one point, got {len(X)}")
         info = self._info_of_attached(X, context) | mark
         trial = Trial(id, X[0].detach().clone(), context, info, self.domain)
-        value = one_number(value, "value", f" for trial {id}")
-        self._happen(self._in_sign(Attached(trial, value)))
+        self._happen(self._in_sign(Attached(trial, *result(id, value, outcomes))))
         return trial.copy()
 
-    def correct(self, id: int | Trial, value: float) -> None:
-        """Replaces a wrong value that was told or attached.
+    def correct(
+        self,
+        id: int | Trial,
+        value: float | None = None,
+        outcomes: Mapping[str, float] | None = None,
+    ) -> None:
+        """Replaces a wrong value, or wrong outcomes, that were told or attached.
 
         The trials that were asked stand. Everything that is computed from values is computed again,
         as if the right value had been told in the first place. Hyperparameters that were fitted are
@@ -405,13 +433,19 @@ class Strategy(NotedWarnings):
 
         Args:
             id: The trial, or its id.
-            value: The right observation.
+            value: The right observation. None, allowed if outcomes are given: it stays.
+            outcomes: The right numbers of wrong outcomes, by name; the others stay.
 
         Raises:
             UnknownTrialError: If the trial has no value, or belongs to another strategy.
-            ValueError: If the value is not a number, NaN or infinite.
+            ValueError: If `tell` would refuse the value or an outcome, or if there is neither.
         """
-        self._happen(self._in_sign(corrected(id_of(id, self.history.trials), value)))
+        id = id_of(id, self.history.trials)
+        if value is None and outcomes and id in self.history.values:
+            value = self.history.value_told(id)
+        event = corrected(id, value, outcomes)
+        outcomes = {**self.history.outcomes.get(id, {}), **event.outcomes}
+        self._happen(self._in_sign(replace(event, outcomes=outcomes)))
 
     def _in_sign(self, event: Event) -> Event:
         """An event in the sign of the user, from what is maximised, or the other way."""
@@ -513,6 +547,8 @@ class Strategy(NotedWarnings):
             who = type(self).__name__
             raise ValueError(f"{who} takes no attached results: {self.refuses_attached}")
         self.history.check(event)
+        if isinstance(event, Told | Attached | Corrected):
+            require_outcomes(event.outcomes, self.outcome_names, type(self).__name__)
 
     def successor(self) -> Self:
         new = super().successor()
@@ -1033,15 +1069,15 @@ class Strategy(NotedWarnings):
             case Asked(trial):
                 self.check_recorded(trial, is_member)
                 return event
-            case Told(id, value):
-                return told(id, value)
+            case Told(id, value, outcomes):
+                return told(id, value, outcomes)
             case Abandoned(id, failed):
                 return abandoned(id, failed)
-            case Attached(trial, value):
+            case Attached(trial, value, outcomes):
                 self._check_attached(trial, is_member)
-                return Attached(trial, one_number(value, "value", f" for trial {trial.id}"))
-            case Corrected(id, value):
-                return corrected(id, value)
+                return Attached(trial, *result(trial.id, value, outcomes))
+            case Corrected(id, value, outcomes):
+                return corrected(id, value, outcomes)
         raise ValueError(f"events must be those of a strategy, got a {type(event).__name__}")
 
     def _happen(self, event: Event) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -24,16 +25,59 @@ from botorch_ext.strategies.events import (
 )
 
 
-def told(id: Any, value: Any) -> Told:
-    """The event with this id and value; raises an error if they are impossible."""
+def told(id: Any, value: Any, outcomes: Any) -> Told:
+    """The event with this id, value and outcomes; raises an error if they are impossible."""
     id = _plain_id(id)
-    return Told(id, one_number(value, "value", f" for trial {id}"))
+    return Told(id, *result(id, value, outcomes))
 
 
-def corrected(id: Any, value: Any) -> Corrected:
-    """The event with this id and value; raises an error if they are impossible."""
+def corrected(id: Any, value: Any, outcomes: Any) -> Corrected:
+    """The event with this id, value and outcomes; raises an error if they are impossible."""
     id = _plain_id(id)
-    return Corrected(id, one_number(value, "value", f" for trial {id}"))
+    return Corrected(id, *result(id, value, outcomes))
+
+
+def result(id: int, value: Any, outcomes: Any) -> tuple[float, dict[str, float]]:
+    """The value and the outcomes of a trial as plain numbers.
+
+    Args:
+        id: The id of the trial, for messages.
+        value: A number, which may be infinite.
+        outcomes: A mapping from names to finite numbers, or None.
+
+    Raises:
+        ValueError: If one of them is no number, or if an outcome has no name or is not finite.
+    """
+    whose = f" for trial {id}"
+    number = one_number(value, "value", whose)
+    if outcomes is not None and not isinstance(outcomes, Mapping):
+        raise ValueError(
+            f"outcomes must be a dict of numbers by name, got {short(outcomes)}{whose}"
+        )
+    numbers = {}
+    for name, given in (outcomes or {}).items():
+        if not isinstance(name, str):
+            raise ValueError(f"outcomes must have names that are texts, got {short(name)}{whose}")
+        numbers[name] = one_number(given, f"outcomes[{name!r}]", whose)
+        if not math.isfinite(numbers[name]):
+            raise ValueError(f"outcomes[{name!r}] must be finite, got {numbers[name]}{whose}")
+    return number, numbers
+
+
+def require_outcomes(outcomes: Mapping[str, float], names: Sequence[str], who: str) -> None:
+    """Raises a ValueError unless outcomes have exactly the names that a strategy needs.
+
+    Args:
+        outcomes: The outcomes of a trial.
+        names: The names that the strategy needs.
+        who: The name of the strategy, for the message.
+    """
+    if outcomes.keys() == set(names):
+        return
+    if not names:
+        raise ValueError(f"outcomes must be None for {who}, which takes none, got {outcomes}")
+    wanted, got = ", ".join(map(repr, names)), ", ".join(map(repr, outcomes)) or "none"
+    raise ValueError(f"outcomes must have the names {wanted} for {who}, got {got}")
 
 
 def abandoned(id: Any, failed: Any) -> Abandoned:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -156,6 +156,11 @@ def _copied(plain: Any) -> Any:
     return deepcopy(plain)
 
 
+def _no_outcomes() -> Any:
+    """The field of the outcomes of an event, which has none unless they are given."""
+    return field(default_factory=dict, hash=False)
+
+
 @dataclass(frozen=True, eq=False)
 class Asked:
     """The event that a trial was asked.
@@ -174,10 +179,12 @@ class Told:
     Args:
         id: The id of the trial.
         value: The observation.
+        outcomes: The other measured numbers by name, which have no sign.
     """
 
     id: int
     value: float
+    outcomes: Mapping[str, float] = _no_outcomes()
 
 
 @dataclass(frozen=True)
@@ -200,23 +207,27 @@ class Attached:
     Args:
         trial: The trial that holds the point, with the next id.
         value: The observation.
+        outcomes: As for `Told`.
     """
 
     trial: Trial
     value: float
+    outcomes: Mapping[str, float] = _no_outcomes()
 
 
 @dataclass(frozen=True)
 class Corrected:
-    """The event that a told or attached value was replaced.
+    """The event that a told or attached result was replaced.
 
     Args:
         id: The id of the trial.
         value: The right observation.
+        outcomes: All right outcomes, as for `Told`.
     """
 
     id: int
     value: float
+    outcomes: Mapping[str, float] = _no_outcomes()
 
 
 Event = Asked | Told | Abandoned | Attached | Corrected
@@ -225,7 +236,9 @@ Event = Asked | Told | Abandoned | Attached | Corrected
 def copied(event: Event) -> Event:
     """A copy of an event that shares no mutable value with it."""
     if isinstance(event, Asked | Attached):
-        return replace(event, trial=event.trial.copy())
+        event = replace(event, trial=event.trial.copy())
+    if isinstance(event, Told | Attached | Corrected) and event.outcomes:
+        event = replace(event, outcomes=dict(event.outcomes))
     return event
 
 
@@ -241,14 +254,13 @@ def event_in_sign(event: Event, sign: float) -> Event:
 def as_told_right(events: Sequence[Event]) -> list[Event]:
     """The events with the corrected values in place of the wrong ones; the corrections stay where
     they are."""
-    right = {event.id: event.value for event in events if isinstance(event, Corrected)}
+    right = {event.id: event for event in events if isinstance(event, Corrected)}
     told: list[Event] = []
     for event in events:
-        match event:
-            case Told(id, value):
-                event = Told(id, right.get(id, value))
-            case Attached(trial, value):
-                event = Attached(trial, right.get(trial.id, value))
+        if isinstance(event, Told | Attached):
+            id = event.trial.id if isinstance(event, Attached) else event.id
+            if (last := right.get(id)) is not None:
+                event = replace(event, value=last.value, outcomes=last.outcomes)
         told.append(event)
     return told
 
@@ -261,6 +273,7 @@ class History:
 
     - ``events`` and ``trials``: sequences of all of them;
     - ``values``: a dict from ids to observations, in the order of telling;
+    - ``outcomes``: a dict from ids to the other measured numbers by name, of results that have any;
     - ``abandoned``, ``failed``, ``corrected``: sets of ids; failed trials are abandoned ones;
     - ``attached``: a list of ids, ascending; ``outside``: the set of those whose points lie outside
       the domain.
@@ -273,6 +286,7 @@ class History:
         self.events: Log[Event] = Log()
         self.trials: Log[Trial] = Log()
         self.values: dict[int, float] = {}
+        self.outcomes: dict[int, Mapping[str, float]] = {}
         self.abandoned: set[int] = set()
         self.failed: set[int] = set()
         self.attached: list[int] = []
@@ -377,6 +391,9 @@ class History:
             case Corrected(id, value):
                 new.corrected = self.corrected | {id}
                 new.values = self.values | {id: value}
+        if isinstance(event, Told | Attached | Corrected) and event.outcomes:
+            id = event.trial.id if isinstance(event, Attached) else event.id
+            new.outcomes = self.outcomes | {id: event.outcomes}
         return new
 
     def check(self, event: Event) -> None:

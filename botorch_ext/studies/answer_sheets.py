@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from botorch_ext.checks import amount, named
+from botorch_ext.checks import named
 from botorch_ext.domains import Box, Domain, Space
 from botorch_ext.exceptions import TableError
 from botorch_ext.parameters import Choice, Parameter
 from botorch_ext.strategies import Attached, Corrected, Strategy, Told, Trial
 from botorch_ext.studies.cell_values import decimal_of, last_place, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
-from botorch_ext.studies.result_tables import FAILED, values_of
+from botorch_ext.studies.result_tables import FAILED, measured, values_of
 from botorch_ext.studies.sheets import Row, Sheet
 from botorch_ext.studies.trial_frames import settings_of
 from botorch_ext.studies.written_tables import WrittenTable
@@ -34,7 +34,8 @@ class Answers:
         failed: The ids of pending trials whose evaluation failed.
         corrected: The values that replace others, by the ids of their trials.
         empty: The ids of pending trials that have no value in the sheet.
-        known: The ids of trials whose value in the sheet was told before.
+        known: The ids of trials whose result in the sheet was told before.
+        outcomes: The outcomes of all trials in ``values`` and ``corrected``, by id.
     """
 
     values: dict[int, float]
@@ -42,11 +43,12 @@ class Answers:
     corrected: dict[int, float]
     empty: list[int]
     known: list[int]
+    outcomes: dict[int, dict[str, float]]
 
 
 def answer_sheet(study: Study, trials: Sequence[Trial]) -> WrittenTable:
     """Trials as a sheet to fill in: their ids, their parameters and contexts by name with
-    units, and an empty column for the results.
+    units, and an empty column for the results and for each outcome.
 
     Args:
         study: The study of the trials.
@@ -60,8 +62,8 @@ def answer_sheet(study: Study, trials: Sequence[Trial]) -> WrittenTable:
     for trial in trials:
         known = settings_of(trial, strategy)
         cells = [known.get(name) for name in (*heads.params, *heads.contexts)]
-        rows.append([trial.id, *cells, None])
-    names = [TRIAL, *heads.params, *heads.contexts, heads.objective]
+        rows.append([trial.id, *cells, *(None for _ in heads.results)])
+    names = [TRIAL, *heads.params, *heads.contexts, *heads.results]
     return WrittenTable([heads.head(name) for name in names], rows)
 
 
@@ -85,9 +87,9 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
             for a told trial, or no new value. The message names all mistakes.
     """
     heads, strategy = study.heads, study.strategy
-    places = heads.read(sheet.heads, [TRIAL, *heads.needed, heads.objective], sheet.origin)
+    places = heads.read(sheet.heads, [TRIAL, *heads.needed, *heads.results], sheet.origin)
     decimal = decimal_of(sheet, places, heads.parameters)
-    found = Answers({}, [], {}, [], [])
+    found = Answers({}, [], {}, [], [], {})
     rows: dict[int, int] = {}
     scales = _scales(strategy, heads)
     wrong = []
@@ -97,8 +99,8 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
             if trial.id in rows:
                 raise ValueError(f"trial {trial.id} is in row {rows[trial.id]} as well")
             rows[trial.id] = row.number
-            value = _value(row, places, heads, decimal, trial, strategy, scales)
-            _sort(found, trial.id, value, strategy, correct)
+            result = _result(row, places, heads, decimal, trial, strategy, scales)
+            _sort(found, trial.id, *result, strategy, correct)
         except ValueError as error:
             wrong.append(f"row {row.number}: {error}")
     if not wrong and not (found.values or found.failed or found.corrected):
@@ -115,6 +117,7 @@ def _sort(
     found: Answers,
     id: int,
     value: float | str | None,
+    outcomes: dict[str, float],
     strategy: Strategy,
     correct: bool,
 ) -> None:
@@ -127,14 +130,14 @@ def _sort(
         if isinstance(value, str):
             found.failed.append(id)
         else:
-            found.values[id] = value
+            found.values[id], found.outcomes[id] = value, outcomes
     elif correct and id in history.values and not isinstance(value, str):
-        if value == history.value_told(id):
+        if value == history.value_told(id) and outcomes == history.outcomes.get(id, {}):
             found.known.append(id)
         else:
-            found.corrected[id] = value
+            found.corrected[id], found.outcomes[id] = value, outcomes
     else:
-        _require_known(id, value, strategy)
+        _require_known(id, value, outcomes, strategy)
         found.known.append(id)
 
 
@@ -150,7 +153,7 @@ def _trial(row: Row, place: int, strategy: Strategy) -> Trial:
     return trials[id]
 
 
-def _value(
+def _result(
     row: Row,
     places: Mapping[str, int],
     heads: ColumnHeads,
@@ -158,9 +161,9 @@ def _value(
     trial: Trial,
     strategy: Strategy,
     scales: Mapping[str, _Scale],
-) -> float | str | None:
-    """The value that is filled in for a trial, or `FAILED`. The parameters must be those that were
-    asked."""
+) -> tuple[float | str | None, dict[str, float]]:
+    """The value that is filled in for a trial, or `FAILED`, and the outcomes. The parameters must
+    be those that were asked."""
     given, wrong = values_of(row.cells, places, heads, decimal)
     asked = settings_of(trial, strategy)
     others = [
@@ -181,12 +184,16 @@ def _value(
             "this, abandon the trial and attach the row without its id; otherwise this is the "
             "sheet of another study"
         )
+    filled = [name for name in heads.results if given.get(name) is not None]
     if heads.objective not in given:
         wrong.append(f"write {FAILED} if the experiment failed, nothing if it has no result yet")
+    elif filled and given[heads.objective] != FAILED:
+        wrong += [f"{name} is empty" for name in heads.results if given.get(name) is None]
     if wrong:
         raise ValueError("; ".join(wrong))
-    value = given[heads.objective]
-    return value if value in (None, FAILED) else amount(value, heads.objective, "finite")
+    if not filled or given[heads.objective] == FAILED:
+        return given[heads.objective], {}
+    return measured(given, heads)
 
 
 @dataclass(frozen=True)
@@ -274,21 +281,28 @@ def _is_asked(
     return is_rounded and scale is not None and scale.are_near(given, asked)
 
 
-def _require_known(id: int, value: float | str, strategy: Strategy) -> None:
+def _require_known(
+    id: int, value: float | str, outcomes: dict[str, float], strategy: Strategy
+) -> None:
     """Raises a ValueError unless a trial that is not pending had this answer, also before a
     correction."""
     history = strategy.history
     if id in history.values:
-        told = history.value_told(id)
+        told = _shown(history.value_told(id), history.outcomes.get(id, {}))
         if not any(
-            event.value == value
+            event.value == value and event.outcomes == outcomes
             for event in strategy.events
             if (isinstance(event, Told | Corrected) and event.id == id)
             or (isinstance(event, Attached) and event.trial.id == id)
         ):
             raise ValueError(
                 f"trial {id} is told already, {told}; correct, or tell --correct, changes a value, "
-                f"got {value}"
+                f"got {_shown(value, outcomes)}"
             )
     elif value != FAILED or id not in history.failed:
         raise ValueError(f"trial {id} was abandoned: attach its result")
+
+
+def _shown(value: Any, outcomes: Mapping[str, float]) -> str:
+    """A result in a message."""
+    return f"{value} with {dict(outcomes)}" if outcomes else str(value)

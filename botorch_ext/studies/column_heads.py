@@ -35,6 +35,7 @@ class ColumnHeads:
         contexts: The unit of each context by its name, likewise.
         objective: The name of the objective.
         unit: The unit of the objective, None where it has none.
+        outcomes: The names of the outcomes that are measured beside the objective.
         optional: The names of parameters and contexts whose cells may be empty: those with only one
             value, and those that do not always count.
         parameters: The parameters and contexts of a `Space` by name.
@@ -44,6 +45,7 @@ class ColumnHeads:
     contexts: Mapping[str, str | None]
     objective: str
     unit: str | None
+    outcomes: Sequence[str]
     optional: Collection[str]
     parameters: Mapping[str, Parameter]
 
@@ -67,14 +69,15 @@ class ColumnHeads:
             known, optional = known | more, optional | empty
         elif space is not None:
             contexts = {f"context{j}": None for j in range(_context_dim(strategy))}
-        names = [TRIAL, *params, *contexts, objective]
+        outcomes = strategy.outcome_names
+        names = [TRIAL, *params, *contexts, objective, *outcomes]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(
-                    f"objective, contexts and parameters must have names that differ from each "
-                    f"other and from {TRIAL!r}, got {name!r} twice"
+                    f"objective, outcomes, contexts and parameters must have names that differ "
+                    f"from each other and from {TRIAL!r}, got {name!r} twice"
                 )
-        return cls(params, contexts, objective, unit, optional, known)
+        return cls(params, contexts, objective, unit, outcomes, optional, known)
 
     def head(self, name: str) -> str:
         """The head of a column: its name, with its unit in brackets."""
@@ -84,7 +87,13 @@ class ColumnHeads:
     @property
     def units(self) -> dict[str, str | None]:
         """The unit of each column by its name."""
-        return {**self.params, **self.contexts, self.objective: self.unit}
+        units = {**self.params, **self.contexts, self.objective: self.unit}
+        return units | dict.fromkeys(self.outcomes)
+
+    @property
+    def results(self) -> list[str]:
+        """The names of what is measured: the objective, then the outcomes."""
+        return [self.objective, *self.outcomes]
 
     @property
     def needed(self) -> list[str]:
@@ -103,8 +112,8 @@ class ColumnHeads:
             origin: The table, for messages.
 
         Returns:
-            From the names of columns to their places in the table: ``trial``, parameters, contexts
-            and the objective.
+            From the names of columns to their places in the table: ``trial``, parameters, contexts,
+            the objective and the outcomes.
 
         Raises:
             TableError: A name is missing, misspelt or there twice, or has another unit. The message

@@ -31,12 +31,12 @@ def as_text(event: Event) -> str:
     match event:
         case Asked(trial):
             record = _of_trial("asked", trial)
-        case Attached(trial, value):
-            record = _of_trial("attached", trial, value)
-        case Told(id, value):
-            record = PlainRecord("told", id, value=value)
-        case Corrected(id, value):
-            record = PlainRecord("corrected", id, value=value)
+        case Attached(trial, value, outcomes):
+            record = replace(_of_trial("attached", trial, value), outcomes=outcomes)
+        case Told(id, value, outcomes):
+            record = PlainRecord("told", id, value=value, outcomes=outcomes)
+        case Corrected(id, value, outcomes):
+            record = PlainRecord("corrected", id, value=value, outcomes=outcomes)
         case Abandoned(id, failed):
             record = PlainRecord("abandoned", id, failed=failed)
     return replace(record, version=versions()["botorch-ext"]).line()
@@ -60,11 +60,11 @@ def from_text(text: str, like: Tensor) -> Event:
         case "asked":
             return Asked(_trial(record, like))
         case "attached":
-            return Attached(_trial(record, like), record.value)
+            return Attached(_trial(record, like), record.value, record.outcomes)
         case "told":
-            return Told(record.id, record.value)
+            return Told(record.id, record.value, record.outcomes)
         case "corrected":
-            return Corrected(record.id, record.value)
+            return Corrected(record.id, record.value, record.outcomes)
         case "abandoned":
             return Abandoned(record.id, record.failed)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,20 +75,32 @@ def require_taken(objective: Callable[..., Any], num_arguments: int) -> None:
         )
 
 
-def checked_value(returned: Any) -> float:
-    """The value that an objective returned, as a number.
+def checked_result(returned: Any, names: Sequence[str]) -> tuple[float, dict[str, float]]:
+    """What an objective returned, as a value and its outcomes by name.
+
+    Args:
+        returned: A number; or, for a strategy that takes outcomes, a number and a dict of them.
+        names: The names of the outcomes that the strategy takes.
 
     Raises:
-        ObjectiveError: The value is no number, so that every evaluation would fail.
-        ValueError: The value is NaN or infinite, so that this evaluation failed.
+        ObjectiveError: It is something else, so that every evaluation would fail.
+        ValueError: A number is NaN or infinite, so that this evaluation failed.
     """
+    wanted, outcomes = "one number", {}
     try:
+        if names:
+            wanted = f"a number and a dict of {', '.join(map(repr, names))}"
+            returned, given = returned
+            outcomes = {name: one_number(given[name], name) for name in names}
+            if len(given) > len(names):
+                raise ValueError(f"there are outcomes besides {names}")
         value = one_number(returned, "objective")
-    except ValueError:
-        raise ObjectiveError(f"objective must return one number, got {short(returned)}") from None
-    if not math.isfinite(value):
-        raise ValueError(f"objective must return a finite value, got {value}")
-    return value
+    except (TypeError, ValueError, LookupError):
+        raise ObjectiveError(f"objective must return {wanted}, got {short(returned)}") from None
+    for number in (value, *outcomes.values()):
+        if not math.isfinite(number):
+            raise ValueError(f"objective must return a finite value, got {number}")
+    return value, outcomes
 
 
 @dataclass

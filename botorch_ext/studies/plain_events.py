@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -12,7 +13,7 @@ from botorch_ext.exceptions import BrokenStudyError
 Kind = Literal["asked", "attached", "told", "corrected", "abandoned"]
 
 _NOT_FINITE = "not finite"
-# The entries of each kind of event besides its id.
+# The entries of each kind of event besides its id. Events with a value may have outcomes too.
 _ENTRIES: dict[Kind, tuple[str, ...]] = {
     "asked": ("x", "context", "info"),
     "attached": ("x", "context", "info", "value"),
@@ -33,6 +34,7 @@ class PlainRecord:
         context: The ``d_z`` coordinates of its context, or None.
         info: The info of a new trial.
         value: The value, if the event has one.
+        outcomes: The outcomes by name, if the event has any.
         failed: Whether the evaluation of an abandoned trial failed.
         version: The version of the library that wrote the event; None in older studies.
     """
@@ -43,6 +45,7 @@ class PlainRecord:
     context: list[float] | None = None
     info: dict[str, Any] = field(default_factory=dict)
     value: float = math.nan
+    outcomes: Mapping[str, float] = field(default_factory=dict)
     failed: bool = False
     version: str | None = None
 
@@ -73,6 +76,8 @@ class PlainRecord:
             raise ValueError(f"{id!r} is no whole number")
         known = {name: _CHECKED[name](entries.pop(name)) for name in _ENTRIES[kind]}
         version = _version(entries.pop("version", None))
+        if "value" in known:
+            known["outcomes"] = _outcomes(entries.pop("outcomes", {}))
         if entries:
             raise ValueError(f"unknown entries {sorted(entries)}")
         return cls(cast(Kind, kind), id, **known, version=version)
@@ -80,6 +85,8 @@ class PlainRecord:
     def line(self) -> str:
         """The record as one line of JSON."""
         own = {name: getattr(self, name) for name in _ENTRIES[self.kind]}
+        if self.outcomes:
+            own["outcomes"] = dict(self.outcomes)
         if self.version is not None:
             own["version"] = self.version
         return to_json({"event": self.kind, "id": self.id} | own)
@@ -140,6 +147,10 @@ def _numbers(values: Any) -> list[float]:
     if not isinstance(values, list):
         raise ValueError(f"{values!r} is no list of numbers")
     return [_number(value) for value in values]
+
+
+def _outcomes(value: Any) -> dict[str, float]:
+    return {name: _number(each) for name, each in _entries(value).items()}
 
 
 def _version(value: Any) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class Result:
         params: The values of parameters by name.
         context: The values of contexts by name.
         value: The value of the objective as it was measured; None where the row has none.
+        outcomes: The outcomes by name.
         origin: The table of the row.
     """
 
@@ -49,6 +50,7 @@ class Result:
     params: dict[str, Any]
     context: dict[str, Any]
     value: float | None = None
+    outcomes: dict[str, float] = field(default_factory=dict)
     origin: Origin = IN_MEMORY
 
     def point(self, strategy: Strategy) -> Any:
@@ -76,22 +78,23 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
     Warns:
         TableWarning: Columns are not used, or rows are left out.
     """
-    rows, origin = _rows(table, heads, [*heads.needed, heads.objective])
+    needed = [*heads.needed, *heads.results]
+    rows, origin = _rows(table, heads, needed)
     results, wrong, left_out = [], [], []
     for where, known, failed in rows:
         value = known.get(heads.objective)
         if value == FAILED or (value is None and known.get(TRIAL) is not None and not failed):
             left_out.append(where)
             continue
-        mistakes = failed or _empty(known, [*heads.needed, heads.objective])
+        mistakes, outcomes = failed or _empty(known, needed), {}
         try:
             if not mistakes:
-                value = amount(value, heads.objective, "finite")
+                value, outcomes = measured(known, heads)
         except ValueError as error:
             mistakes.append(str(error))
         if mistakes:
             wrong.append(f"{where}: {'; '.join(mistakes)}")
-        results.append(_result(where, known, heads, origin, value))
+        results.append(_result(where, known, heads, origin, value, outcomes))
     if not results:
         wrong.append("there is no trial with a value")
     elif any(result.value is None for result in results):
@@ -104,6 +107,20 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
             origin.message_of_rows(message), TableWarning, stacklevel=level_of_the_caller()
         )
     return results
+
+
+def measured(known: Mapping[str, Any], heads: ColumnHeads) -> tuple[float, dict[str, float]]:
+    """The value and the outcomes of a row whose cells of results are all filled.
+
+    Args:
+        known: The values of the row by the names of columns.
+        heads: The columns of the study.
+
+    Raises:
+        ValueError: One of them is no finite number.
+    """
+    value, *others = (amount(known[name], name, "finite") for name in heads.results)
+    return value, dict(zip(heads.outcomes, others, strict=True))
 
 
 def points_of(table: Any, heads: ColumnHeads, with_contexts: bool = True) -> list[Result]:
@@ -224,7 +241,12 @@ def attach_all(
         value = one_number(result.value, "value")
         try:
             trial = strategy._attached_as(
-                ROW, result.point(strategy), value, result.context_of(strategy), outside=True
+                ROW,
+                result.point(strategy),
+                value,
+                result.context_of(strategy),
+                outside=True,
+                outcomes=result.outcomes,
             )
         except ValueError as error:
             wrong.append(f"{result.where}: {error}")
@@ -362,12 +384,13 @@ def _result(
     heads: ColumnHeads,
     origin: Origin,
     value: float | None = None,
+    outcomes: dict[str, float] | None = None,
 ) -> Result:
     params, context = (
         {name: known[name] for name in names if known.get(name) is not None}
         for names in (heads.params, heads.contexts)
     )
-    return Result(where, known.get(TRIAL), params, context, value, origin)
+    return Result(where, known.get(TRIAL), params, context, value, outcomes or {}, origin)
 
 
 def _plain(cell: Any) -> Any:

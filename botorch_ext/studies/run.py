@@ -167,7 +167,9 @@ def run(
         strategy: The strategy, or the `Study`.
         objective: A function from a ``d``-dim point to a number; with contexts, from a point and
             its ``d_z``-dim context. If the domain is a `Space`, the point is a dict of values by
-            name, the ``params`` of the trial. With a process pool the function must be picklable.
+            name, the ``params`` of the trial. If the strategy has `outcome_names`, the function
+            returns the number and a dict of the outcomes, as in ``0.7, {"pressure": 3.1}``. With a
+            process pool the function must be picklable.
         num_trials: The total number of trials that the strategy is asked.
         contexts: The contexts of the trials, for strategies with contexts. A function from the
             number of a trial to its context, called just before the trial is asked, and again if
@@ -249,6 +251,10 @@ def run(
     if failure_value is not None:
         failure_value = amount(failure_value, "failure_value", "finite")
     asked = Target(strategy)
+    if asked.outcome_names and failure_value is not None:
+        raise ValueError(
+            f"failure_value must be None for a strategy with outcomes, got {failure_value}"
+        )
     streams, done = asked.read(
         lambda now: (
             _streams(now, objective, num_trials, contexts, actions),

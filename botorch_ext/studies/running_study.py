@@ -18,7 +18,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pickle import PicklingError
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 from tqdm import tqdm
@@ -39,14 +39,15 @@ from botorch_ext.studies.executors import (
     unpicklable,
     uses_threads,
 )
-from botorch_ext.studies.failures import Failure, Failures, checked_value
+from botorch_ext.studies.failures import Failure, Failures, checked_result
 from botorch_ext.studies.questions import Questions
 from botorch_ext.studies.stopping import Stopping
 from botorch_ext.studies.target import Target, interrupt_later
 from botorch_ext.studies.threads import in_worker_thread
 
-# A function of a point, or of a point and its context; a point of a space is a dict by name.
-Objective = Callable[..., float | Tensor]
+# A function of a point, or of a point and its context; a point of a space is a dict by name. It
+# returns a number, or a number and the outcomes by name.
+Objective = Callable[..., Any]
 
 # Seconds without a result before the executor is looked at.
 _LOOK = 10.0
@@ -191,7 +192,7 @@ class RunningStudy:
             self._retry_or_give_up(trial, ended)
             return
         try:
-            value = checked_value(future.result())
+            value, outcomes = self._checked(future.result())
         except ObjectiveError:
             raise
         except BrokenExecutor as error:
@@ -211,10 +212,13 @@ class RunningStudy:
             del self.under_way[future]
             self._retry_or_give_up(trial, error)
         else:
-            self.target.tell(trial, value)
+            self.target.tell(trial, value, outcomes)
             del self.under_way[future]
             self.failed.value_came()
             self.stopping.call(trial, value)
+
+    def _checked(self, returned: Any) -> tuple[float, dict[str, float]]:
+        return checked_result(returned, self.target.outcome_names)
 
     def _keep_finished(self) -> None:
         """Tells the values that have come, and gives up trials whose value is not finite. A trial
@@ -228,13 +232,13 @@ class RunningStudy:
             trial, value = self.under_way[future].trial, None
             try:
                 try:
-                    value = checked_value(future.result())
+                    value, outcomes = self._checked(future.result())
                 except ObjectiveError:
                     continue
                 except ValueError as error:
                     failures.append(self._give_up(trial, error))
                 else:
-                    self.target.tell(trial, value)
+                    self.target.tell(trial, value, outcomes)
             except Exception as error:  # noqa: BLE001 - the error that ended the run is raised
                 what = "the failure" if value is None else value
                 lost.append(f"{what} for trial {trial.id} at {trial.place} ({error})")

@@ -124,7 +124,9 @@ def simulate(
             or from a dict of values by name if the domain is a `Space`. Or, on a `FiniteSet` of n
             points, the n values of its points. The last two have no noise but ``noise_std``, and no
             contexts. The maximum of a function on a set is exact; on a box it is found by a search
-            of some thousand calls, which is exact for smooth functions alone.
+            of some thousand calls, which is exact for smooth functions alone. For a strategy with
+            outcomes it is a function that returns them too, noise included, as for `run`; or a
+            problem whose method ``outcomes`` gives a dict of them at a point with its context.
         horizon: T, the number of evaluations.
         contexts: ``T x d_z`` contexts, or a function from the number of an evaluation, counted from
             0, to its context; needed if the problem is a `ContextualProblem`.
@@ -149,7 +151,13 @@ def simulate(
         raise ValueError(f"strategy must be a Strategy, got {short(strategy)}")
     if strategy.minimize:
         raise ValueError("strategy must maximise, as problems do, got one that minimises")
-    problem = as_problem(problem, strategy.domain)
+    problem = as_problem(problem, strategy.domain, strategy.outcome_names)
+    outcomes_at = getattr(problem, "outcomes", None)
+    if strategy.outcome_names and outcomes_at is None:
+        raise ValueError(
+            f"problem must have the outcomes {strategy.outcome_names}, as a function that returns "
+            f"them has, got {short(problem)}"
+        )
     horizon = whole_number(horizon, "horizon", least=1)
     seed = whole_number(seed, "seed", least=0)
     flag(progress, "progress")
@@ -171,8 +179,8 @@ def simulate(
     if isinstance(problem.domain, FiniteSet) and same and given.contexts is None:
         table = problem(problem.domain.points).tolist()
     X, Z, values, best, told_at = [], [], [], [], host.full((horizon,), -1)
-    # (step before whose ask it arrives, index of its own ask, id, value)
-    due: list[tuple[int, int, int, float]] = []
+    # (step before whose ask it arrives, index of its own ask, id, value, outcomes)
+    due: list[tuple[int, int, int, float, dict[str, float] | None]] = []
     seconds, step = 0.0, 0
     for index in tqdm(range(horizon), disable=not progress, unit="evaluation"):
         context, points = given.at(index)
@@ -181,8 +189,8 @@ def simulate(
         trial = None
         while trial is None:
             while due and due[0][0] <= step:
-                _, asked_at, id, observation = heapq.heappop(due)
-                strategy.tell(id, observation)
+                _, asked_at, id, observation, outcomes = heapq.heappop(due)
+                strategy.tell(id, observation, outcomes)
                 told_at[asked_at] = index
             try:
                 trial = strategy.ask(context=seen, actions=points)
@@ -202,7 +210,9 @@ def simulate(
         best.append(_best_value(problem, context, points))
         step += 1
         arrival = step + int(delays[index])
-        heapq.heappush(due, (arrival, index, trial.id, value + float(noise[index])))
+        observation = value + float(noise[index])
+        outcomes = outcomes_at(trial.point) if outcomes_at and strategy.outcome_names else None
+        heapq.heappush(due, (arrival, index, trial.id, observation, outcomes))
     f = host.tensor(values, dtype=torch.float64)
     return Trace(
         strategy=strategy,

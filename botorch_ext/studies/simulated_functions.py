@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -12,19 +12,22 @@ from torch import Tensor
 from botorch_ext.checks import short
 from botorch_ext.domains import Box, Domain, FiniteSet, Space
 from botorch_ext.problems import ContextualProblem, KnownFunction, Problem, tabulated
-from botorch_ext.studies.failures import checked_value, require_taken
+from botorch_ext.studies.failures import checked_result, require_taken
 
 # The step of a difference quotient, in lengths of a side.
 _STEP = 1e-5
 
 
-def as_problem(given: Any, domain: Domain) -> Problem | ContextualProblem:
+def as_problem(
+    given: Any, domain: Domain, outcomes: Sequence[str] = ()
+) -> Problem | ContextualProblem:
     """The problem that a user gave to `simulate`, which may be a function or a table.
 
     Args:
         given: A problem; or a function as for `run`, from a ``d``-dim point, in a `Space` a dict of
             values by name, to a number; or, on a `FiniteSet`, the value of each point.
         domain: The domain of the strategy.
+        outcomes: The names of the outcomes that a function returns with its number.
 
     Raises:
         ValueError: It is none of these, or values are not finite or not as many as the points.
@@ -36,7 +39,7 @@ def as_problem(given: Any, domain: Domain) -> Problem | ContextualProblem:
         raise ValueError(f"problem must be a Problem with a domain, got {short(given)}")
     if callable(given):
         require_taken(given, 1)
-        return _Known(partial(_one_by_one, given, domain), domain)
+        return _Called(partial(_one_by_one, given, domain, outcomes), domain)
     if not isinstance(domain, FiniteSet):
         raise ValueError(
             f"problem must be a Problem, or a function of a point, got {short(given)}; a value for "
@@ -51,10 +54,12 @@ def as_problem(given: Any, domain: Domain) -> Problem | ContextualProblem:
         ) from None
 
 
-def _one_by_one(function: Callable[[Any], Any], domain: Domain, X: Tensor) -> Tensor:
-    """The ``n`` values of a function of one point at ``n x d`` points."""
+def _one_by_one(
+    function: Callable[[Any], Any], domain: Domain, outcomes: Sequence[str], X: Tensor
+) -> list[tuple[float, dict[str, float]]]:
+    """The ``n`` values of a function of one point, with their outcomes, at ``n x d`` points."""
     named = domain.params_of if isinstance(domain, Space) else torch.clone
-    return X.new_tensor([checked_value(function(named(x))) for x in X.detach()])
+    return [checked_result(function(named(x)), outcomes) for x in X.detach()]
 
 
 class _Known(KnownFunction):
@@ -71,6 +76,25 @@ class _Known(KnownFunction):
 
     def _evaluate(self, X: Tensor) -> Tensor:
         return _Quotients.apply(X, self.values, self.domain)
+
+
+class _Called(_Known):
+    """A function that returns a number, or a number and its outcomes.
+
+    Args:
+        results: From ``n x d`` points to their ``n`` values, each with its outcomes by name.
+        domain: The domain.
+    """
+
+    def __init__(
+        self, results: Callable[[Tensor], list[tuple[float, dict[str, float]]]], domain: Domain
+    ) -> None:
+        super().__init__(lambda X: X.new_tensor([value for value, _ in results(X)]), domain)
+        self.results = results
+
+    def outcomes(self, x: Tensor) -> dict[str, float]:
+        """The outcomes at a ``d``-dim point."""
+        return self.results(x.unsqueeze(0))[0][1]
 
 
 class _Quotients(torch.autograd.Function):

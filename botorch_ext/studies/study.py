@@ -231,18 +231,22 @@ class Study:
             lambda strategy: strategy.ask(num_trials, context=context, actions=actions)
         )
 
-    def tell(self, id: int | Trial, value: float) -> None:
+    def tell(
+        self, id: int | Trial, value: float, outcomes: Mapping[str, float] | None = None
+    ) -> None:
         """Answers a trial, in any order, from any process.
 
         Args:
             id: The id of the trial; or the trial, which must then be the one of this study.
             value: The observation, as it was measured.
+            outcomes: The other measured numbers by name, as for `Strategy.tell`.
 
         Raises:
             UnknownTrialError: The trial is not pending, or one of another study.
-            ValueError: The value is no number, NaN or infinite.
+            ValueError: The value or an outcome is no number, NaN or infinite, or the outcomes are
+                not those that the strategy needs.
         """
-        self._kept.change(lambda strategy: strategy.tell(id, value))
+        self._kept.change(lambda strategy: strategy.tell(id, value, outcomes))
 
     def abandon(self, id: int | Trial, failed: bool = False) -> None:
         """Gives up on a trial, as `Strategy.abandon` does.
@@ -257,19 +261,28 @@ class Study:
         self._kept.change(lambda strategy: strategy.abandon(id, failed))
 
     def tell_all(
-        self, values: Mapping[int, float], *, failed: Iterable[int] = (), correct: bool = False
+        self,
+        values: Mapping[int, float],
+        *,
+        outcomes: Mapping[int, Mapping[str, float]] | None = None,
+        failed: Iterable[int] = (),
+        correct: bool = False,
     ) -> None:
         """Answers several trials: all of them, or none if one cannot be answered.
 
         Args:
             values: From the ids of pending trials to observations, as they were measured.
+            outcomes: From these ids to the outcomes of each trial, as for `tell`.
             failed: The ids of pending trials whose evaluation failed.
             correct: Whether trials may have a value already, which the new one then replaces.
 
         Raises:
             UnknownTrialError: A trial is not pending.
-            ValueError: A value is no number, NaN or infinite.
+            ValueError: `tell` would refuse a value or outcomes.
         """
+        measured = {} if outcomes is None else outcomes
+        if unknown := [id for id in measured if id not in values]:
+            raise ValueError(f"outcomes must be of trials in values, got those of {unknown}")
 
         def act(strategy: Strategy) -> None:
             for id in failed:
@@ -277,7 +290,7 @@ class Study:
             for id, value in values.items():
                 is_told = correct and id in strategy.history.values
                 answer = strategy.correct if is_told else strategy.tell
-                answer(id, value)
+                answer(id, value, measured.get(id))
 
         self._kept.change(act)
 
@@ -289,6 +302,7 @@ class Study:
         context: ContextLike | None = None,
         *,
         outside: bool = False,
+        outcomes: Mapping[str, float] | None = None,
     ) -> Trial: ...
 
     @overload
@@ -302,6 +316,7 @@ class Study:
         *,
         outside: bool = False,
         repeat: bool = False,
+        outcomes: Mapping[str, float] | None = None,
     ) -> Trial | list[Trial]:
         """Adds a result that was not asked for, as `Strategy.attach` does, or a table of such
         results: all of its rows or none.
@@ -314,14 +329,15 @@ class Study:
         Args:
             x: A point, or without a value a table: a pandas data frame, or a list of dicts, with
                 columns by name: the parameters, with or without their units as in ``"time [s]"``,
-                those of contexts, and the objective. Rows whose cells are all empty are left out,
-                as in CSV sheets.
+                those of contexts, the objective, and the outcomes that the strategy needs. Rows
+                whose cells are all empty are left out, as in CSV sheets.
             value: The observation, as it was measured.
             context: As for `Strategy.attach`.
             outside: As for `Strategy.attach`. For a table: whether all of its rows may lie outside
                 the space, without a warning.
             repeat: Whether a row of the table may be a result that there is already, in the study
                 or in the table: it is then another measurement.
+            outcomes: The outcomes of a point, as for `tell`. Those of a table have a column each.
 
         Returns:
             The trial, or those of all rows.
@@ -335,7 +351,7 @@ class Study:
                 value are left out, or rows lie outside the space.
         """
         if value is None:
-            if context is not None:
+            if context is not None or outcomes is not None:
                 raise ValueError("value must be given for a point, got None")
             return self._attached(results_of(x, self.heads), repeat, outside)
         if flag(repeat, "repeat"):
@@ -343,7 +359,7 @@ class Study:
                 "repeat must be False for a point with its value, which may be another"
             )
         return self._kept.change(
-            lambda strategy: strategy.attach(x, value, context, outside=outside)
+            lambda strategy: strategy.attach(x, value, context, outside=outside, outcomes=outcomes)
         )
 
     def attach_sheet(
@@ -384,18 +400,24 @@ class Study:
             )
         return trials
 
-    def correct(self, id: int | Trial, value: float) -> None:
-        """Replaces a value that was wrong, as `Strategy.correct` does.
+    def correct(
+        self,
+        id: int | Trial,
+        value: float | None = None,
+        outcomes: Mapping[str, float] | None = None,
+    ) -> None:
+        """Replaces a value or outcomes that were wrong, as `Strategy.correct` does.
 
         Args:
             id: The trial, or its id.
-            value: The right observation, as it was measured.
+            value: The right observation, as it was measured. None: it stays.
+            outcomes: The right numbers of wrong outcomes, by name; the others stay.
 
         Raises:
             UnknownTrialError: The trial has no value, or is one of another study.
-            ValueError: The value is no number, NaN or infinite.
+            ValueError: `tell` would refuse the value or an outcome, or there is neither.
         """
-        self._kept.change(lambda strategy: strategy.correct(id, value))
+        self._kept.change(lambda strategy: strategy.correct(id, value, outcomes))
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -441,8 +463,9 @@ class Study:
         Returns:
             A row for each trial, with the columns ``trial``, the id; ``state``, one of told,
             attached, pending, abandoned and failed; the parameters and contexts by name; the value
-            under the name of the objective; ``asked_at`` and ``ended_at`` in UTC; and, if a trial
-            recorded them, ``predicted mean`` and ``predicted std`` at the time of asking. A column
+            under the name of the objective; the outcomes by name; ``asked_at`` and ``ended_at`` in
+            UTC; and, if a trial recorded them, ``predicted mean`` and ``predicted std`` at the time
+            of asking. A column
             of the library whose name a parameter, a context or the objective has is called
             ``state_``, ``asked_at_`` and so on.
 

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -38,6 +38,13 @@ class Target:
         self._patience = _PATIENCE
         # By trial that others gave up: how many trials there were when its value came.
         self._came_late: dict[int, int] = {}
+
+    @property
+    def outcome_names(self) -> Sequence[str]:
+        """The names of the outcomes that every result must have."""
+        if isinstance(self.asked, Study):
+            return self.asked.heads.outcomes
+        return self.asked.outcome_names
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -85,22 +92,22 @@ class Target:
 
         return self._change(act)
 
-    def tell(self, trial: Trial, value: float) -> None:
-        """Tells the value of a trial. If another process answered the trial meanwhile, its answer
-        stands: this value is attached if the trial was given up as failed, else a warning shows
-        it."""
+    def tell(self, trial: Trial, value: float, outcomes: Mapping[str, float]) -> None:
+        """Tells the value and the outcomes of a trial. If another process answered the trial
+        meanwhile, its answer stands: this one is attached if the trial was given up as failed, else
+        a warning shows it."""
 
         def act(strategy: Strategy) -> str | None:
             history = strategy.history
             told = history.value_told(trial.id)
             if trial.id not in history.values and trial.id not in history.abandoned:
-                strategy.tell(trial.id, value)
+                strategy.tell(trial.id, value, outcomes)
             elif told == value:
                 pass  # told before Ctrl-C, or before a connection broke
             elif trial.id in history.failed and strategy.refuses_attached is None:
                 since = self._came_late.setdefault(trial.id, len(history.trials))
                 if not _is_attached(strategy, trial, value, since):
-                    strategy.attach(trial.x, value, trial.context)
+                    strategy.attach(trial.x, value, trial.context, outcomes=outcomes)
             elif told is not None:
                 return f"it was told {told} meanwhile, which correct changes"
             else:

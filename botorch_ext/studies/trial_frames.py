@@ -48,6 +48,8 @@ def trials_frame(
     told = history.as_told
     named = columns_by_name(shown, strategy, heads.params, heads.contexts)
     named[heads.objective] = [told.get(trial.id, math.nan) for trial in shown]
+    for name in heads.outcomes:
+        named[name] = [history.outcomes.get(trial.id, {}).get(name, math.nan) for trial in shown]
     before = {
         TRIAL: [trial.id for trial in shown],
         "state": [_state(trial.id, strategy) for trial in shown],

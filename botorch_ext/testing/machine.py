@@ -23,7 +23,7 @@ from botorch_ext.testing.refusals import refused
 from botorch_ext.testing.refusing import impossible_calls, mangled, tampered
 from botorch_ext.testing.sessions import Action, from_plain, plain, question
 from botorch_ext.testing.states import beliefs, reading, spoil, spoil_trial, state
-from botorch_ext.testing.subjects import Tried
+from botorch_ext.testing.subjects import Tried, others
 
 #: What the machine can do, and the law that each of it is about. It is the order of the simplest
 #: session.
@@ -160,6 +160,9 @@ class Machine:
         """The arguments of the next ask, or of the ask at a step."""
         return self.subject.offer(len(self.offered) if step is None else step, self.seed)
 
+    def _others(self, value: float) -> dict[str, float]:
+        return others(self.strategy, value)
+
     def _value(self, id: int) -> float:
         trial = self.strategy.history.trials[id]
         return self.subject.value(trial.x, trial.context)
@@ -223,7 +226,7 @@ class Machine:
 
     def _told(self, id: int, noise: float) -> None:
         value = self._value(id) + noise
-        self.strategy.tell(id, value)
+        self.strategy.tell(id, value, self._others(value))
         self._note_told(id, value)
 
     def _note_told(self, id: int, value: float) -> None:
@@ -233,16 +236,16 @@ class Machine:
     def _wrong(self, share: float, noise: float) -> None:
         """A value that nobody would expect."""
         id, value = self._one(self.pending, share), -2.2 + noise / 2
-        self.strategy.tell(id, value)
+        self.strategy.tell(id, value, self._others(value))
         self._note_told(id, value)
 
     def _slip(self, share: float, noise: float) -> None:
         """A wrong value that is corrected at once."""
         id, right = self._one(self.pending, share), self.strategy.clone()
         value = self._value(id) + noise
-        right.tell(id, value)
-        self.strategy.tell(id, -2.2 + noise / 2)
-        self.strategy.correct(id, value)
+        right.tell(id, value, self._others(value))
+        self.strategy.tell(id, -2.2 + noise / 2, self._others(-2.2 + noise / 2))
+        self.strategy.correct(id, value, self._others(value))
         self._note_told(id, value)
         self._note_corrected(id)
         if self.is_straight and not self.subject.refits_after_correction:
@@ -251,7 +254,7 @@ class Machine:
     def _correct(self, share: float, noise: float) -> None:
         id = self._one(list(self.values), share)
         value = self._value(id) + noise
-        self.strategy.correct(id, value)
+        self.strategy.correct(id, value, self._others(value))
         self.values[id] = value
         self._note_corrected(id)
         self.is_straight = False
@@ -263,7 +266,7 @@ class Machine:
         if self.subject.refits_after_correction or not self.is_straight:
             return
         id, twin = self._one(list(self.values), share), self.strategy.clone()
-        twin.correct(id, self.values[id])
+        twin.correct(id, self.values[id], self._others(self.values[id]))
         assert_near(beliefs(twin), beliefs(self.strategy), rel=1e-8)
         before = {"corrected": [], "warnings": []}
         assert_near(twin.report() | before, self.strategy.report() | before, rel=1e-8)
@@ -287,10 +290,10 @@ class Machine:
         value = self.subject.value(x, context) + noise
         if self.strategy.refuses_attached is not None:
             with refused(ValueError, match="takes no attached"):
-                self.strategy.attach(x, value, context)
+                self.strategy.attach(x, value, context, outcomes=self._others(value))
             return
         given = x.clone()
-        trial = self.strategy.attach(given, value, context)
+        trial = self.strategy.attach(given, value, context, outcomes=self._others(value))
         assert trial.info.get("attached") is True and torch.equal(trial.x, x)
         given.fill_(99.0)
         spoil_trial(trial)
@@ -329,7 +332,7 @@ class Machine:
         for _ in range(2):
             question(other, self.offer())
             if other.pending:
-                other.tell(self._one(other.pending, share), noise)
+                other.tell(self._one(other.pending, share), noise, self._others(noise))
         assert state(self.strategy) == before
         self.copies.append((self.strategy, before))
         self.strategy = self.strategy.clone()
@@ -339,11 +342,14 @@ class Machine:
         strategy = self.strategy
         before = state(strategy)
         ids = [*self.pending[:1], *self.pending[-1:]]
-        events = [Told(id, 0.31) for id in ids] + [Abandoned(id, failed=True) for id in ids]
-        events += [Corrected(id, -0.27) for id in list(self.values)[:1]]
+        events = [Told(id, 0.31, self._others(0.31)) for id in ids] + [
+            Abandoned(id, failed=True) for id in ids
+        ]
+        events += [Corrected(id, -0.27, self._others(-0.27)) for id in list(self.values)[:1]]
         if strategy.refuses_attached is None:
             ahead = strategy.clone()
-            ahead.attach(strategy.domain.sample(1, seed=5)[0], 0.11, self.offer().get("context"))
+            x, context = strategy.domain.sample(1, seed=5)[0], self.offer().get("context")
+            ahead.attach(x, 0.11, context, outcomes=self._others(0.11))
             events.append(ahead.events[-1])
         if not events:
             return
@@ -363,7 +369,7 @@ class Machine:
     def _tamper(self, share: float, noise: float) -> None:
         """Good events before a wrong one must not stay either."""
         before, last = state(self.strategy), self._next_trial()
-        good = [Told(self.pending[-1], 0.1)] if len(self.pending) > 1 else []
+        good = [Told(self.pending[-1], 0.1, self._others(0.1))] if len(self.pending) > 1 else []
         events = list(tampered(self.strategy, last))
         stride = -(-len(events) // _MOST_TAMPERED)
         for event in events[int(share * stride) :: stride]:
@@ -426,12 +432,14 @@ class Machine:
         """One of each kind."""
         offer, x = self.offer(), self.strategy.domain.sample(1, seed=5)[0]
         for id in self.pending[-1:]:
-            yield lambda strategy, id=id: strategy.tell(id, 0.3)
+            yield lambda strategy, id=id: strategy.tell(id, 0.3, self._others(0.3))
             yield lambda strategy, id=id: strategy.abandon(id, failed=True)
         for told in list(self.values)[:1]:
-            yield lambda strategy, told=told: strategy.correct(told, -0.4)
+            yield lambda strategy, told=told: strategy.correct(told, -0.4, self._others(-0.4))
         if self.strategy.refuses_attached is None:
-            yield lambda strategy: strategy.attach(x, 0.1, offer.get("context"))
+            yield lambda strategy: strategy.attach(
+                x, 0.1, offer.get("context"), outcomes=self._others(0.1)
+            )
         yield lambda strategy: question(strategy, offer)
 
     # --- what holds -------------------------------------------------------------------------------

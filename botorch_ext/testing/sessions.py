@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +20,7 @@ from botorch_ext.strategies import (
     Told,
     Trial,
 )
-from botorch_ext.testing.subjects import Tried
+from botorch_ext.testing.subjects import Tried, others
 
 # The kind of a call, the pending trial that it is for (as a share of the list), and the noise of
 # the value.
@@ -108,7 +109,8 @@ class Session:
             self.strategy.abandon(id)
         else:
             trial = self.strategy.history.trials[id]
-            self.strategy.tell(id, self.entry.value(trial.x, trial.context) + noise)
+            value = self.entry.value(trial.x, trial.context) + noise
+            self.strategy.tell(id, value, others(self.strategy, value))
 
     def play(self) -> None:
         for action in self.actions:
@@ -140,14 +142,18 @@ def plain(event: Event) -> list[Any]:
         case Asked(trial):
             context = None if trial.context is None else trial.context.tolist()
             return ["asked", trial.id, trial.x.tolist(), context, trial.info]
-        case Told(id, value):
-            return ["told", id, value]
+        case Told(id, value, outcomes):
+            return ["told", id, value, *_plain_outcomes(outcomes)]
         case Abandoned(id, failed):
             return ["failed" if failed else "abandoned", id]
-        case Attached(trial, value):
-            return ["attached", plain(Asked(trial)), value]
-        case Corrected(id, value):
-            return ["corrected", id, value]
+        case Attached(trial, value, outcomes):
+            return ["attached", plain(Asked(trial)), value, *_plain_outcomes(outcomes)]
+        case Corrected(id, value, outcomes):
+            return ["corrected", id, value, *_plain_outcomes(outcomes)]
+
+
+def _plain_outcomes(outcomes: Mapping[str, float]) -> list[Any]:
+    return [dict(outcomes)] if outcomes else []
 
 
 def from_plain(record: list[Any]) -> Event:
@@ -157,13 +163,13 @@ def from_plain(record: list[Any]) -> Event:
             if context is not None:
                 context = host.tensor(context, dtype=torch.float64)
             return Asked(Trial(id, host.tensor(x, dtype=torch.float64), context, info))
-        case ["told", id, value]:
-            return Told(id, value)
+        case ["told", id, value, *outcomes]:
+            return Told(id, value, *outcomes)
         case ["abandoned" | "failed" as kind, id]:
             return Abandoned(id, failed=kind == "failed")
-        case ["attached", asked, value]:
+        case ["attached", asked, value, *outcomes]:
             inner: Any = from_plain(asked)
-            return Attached(inner.trial, value)
-        case ["corrected", id, value]:
-            return Corrected(id, value)
+            return Attached(inner.trial, value, *outcomes)
+        case ["corrected", id, value, *outcomes]:
+            return Corrected(id, value, *outcomes)
     raise ValueError(f"record must be the plain form of an event, got {record!r}")

@@ -47,6 +47,11 @@ class Tried(Protocol):
         ...
 
 
+def others(strategy: Strategy, value: float) -> dict[str, float]:
+    """The outcomes that a strategy needs with a value, all of them equal to it."""
+    return dict.fromkeys(strategy.outcome_names, value)
+
+
 class Subject:
     """Any strategy, with random contexts and actions of its own domain.
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from gpytorch.kernels import RBFKernel
 
-from botorch_ext import Box, CandidateModels, algorithms
+from botorch_ext import Box, CandidateModels, KernelGP, algorithms
 
 METHODS = algorithms.__all__
 every_method = pytest.mark.parametrize("method", METHODS)
@@ -22,6 +22,7 @@ def call(method, **given):
     kernel = RBFKernel().double()
     seconds = {
         "kernel": kernel,
+        "model": KernelGP(kernel, 0.1),
         "models": CandidateModels.lengthscales(kernel, [0.3, 0.8], 0.1),
         "particles": None,
     }
@@ -61,6 +62,7 @@ def test_the_same_word_has_the_same_default():
         "pending": {"hallucinate", "censor", "ignore"},
         "num_initial": {0, None},
         "width": {None, 1.0},  # 1.0: draws as they are
+        "bounds": {"published", "mixture"},  # no paper has bounds of safe_exploration
     }
 
 

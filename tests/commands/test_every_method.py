@@ -10,6 +10,7 @@ import botorch_ext as bx
 from benchmarks.studies import postgresql
 from botorch_ext.command_line import main
 from botorch_ext.exceptions import NoModelError, NoObservationsError, WaitingForObservations
+from botorch_ext.testing.subjects import others
 from tests.laws.registry import ENTRIES
 
 # The first entry of each method, but for the one whose description has a function of the user.
@@ -28,11 +29,12 @@ def named(context):
     return [part for j, value in values for part in ("--context", f"context{j}={value!r}")]
 
 
-def filled(sheet, value):
+def filled(sheet, value, outcomes):
     """Fills in the result of the first trial of a sheet, and leaves the others empty."""
     with sheet.open(encoding="utf-8-sig", newline="") as file:
         heads, first, *others = csv.reader(file)
-    first[heads.index("value")] = repr(value)
+    for name, number in {"value": value, **outcomes}.items():
+        first[heads.index(name)] = repr(number)
     with sheet.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([heads, first, *others])
 
@@ -54,9 +56,10 @@ def play(entry, place, folder):
             *(getattr(alone.history.trials[first], k) for k in ("x", "context"))
         )
         assert main(["ask", place, "--pending", "--csv", str(sheet)]) == 0
-        filled(sheet, values[first])
+        outcomes = others(alone, values[first])
+        filled(sheet, values[first], outcomes)
         assert main(["tell", place, str(sheet)]) == 0
-        alone.tell(first, values[first])
+        alone.tell(first, values[first], outcomes)
         try:
             trial = alone.ask(context=context)
         except WaitingForObservations:

@@ -80,6 +80,17 @@ def _twins(scenario: Scenario) -> bx.CandidateModels:
     return bx.CandidateModels(kernels, LAMBDA, device=scenario.device).with_nugget(0.2)
 
 
+def _limited(scenario: Scenario) -> dict[str, Any]:
+    """Two outcomes; at the first and the last point they are safe."""
+    model = bx.KernelGP(scenario.kernel(), LAMBDA, device=scenario.device)
+    return {
+        "model": model,
+        "outcome_models": {"first": model, "second": model},
+        "thresholds": {"first": "<= 1.9", "second": ">= -2"},
+        "safe_seed": scenario.domain().points[[0, -1]],
+    }
+
+
 @cache
 def _growing(scenario: Scenario) -> bx.CandidateModels:
     return bx.CandidateModels.growing(
@@ -173,7 +184,7 @@ class Entry:
     @property
     def depends_on_trial_number(self) -> bool:
         """Whether the next trial depends on the number of trials, and not on the data alone."""
-        return self.is_random or self.draws_particles or self.method == "insured_ucb"
+        return self.is_random or self.draws_particles or self.method in BY_NUMBER
 
     def offer(self, step: int, seed: int) -> dict[str, Any]:
         """Arguments of the ask at a step."""
@@ -247,6 +258,15 @@ METHODS: dict[str, Make] = {
     "safe_ucb, certificates": _made(
         "safe_ucb", SEVERAL, rkhs_bound=1.5, width=0.1, certificates=True, horizon=60
     ),
+    "safe_exploration": _made(
+        "safe_exploration",
+        _limited,
+        rkhs_bound=(4.0, 3.0, 5.0),
+        bounds="ladder",
+        radius=0.6,
+        misspecification=0.01,
+    ),
+    "safe_exploration, refuted": _made("safe_exploration", _limited),
     "safe_ucb, ladder": _made(
         "safe_ucb", SEVERAL, rkhs_bound=1.5, bounds="ladder", certificates=True, horizon=60
     ),
@@ -274,6 +294,8 @@ METHODS: dict[str, Make] = {
 }
 
 
+# Methods that take turns by the number of trials.
+BY_NUMBER = ("insured_ucb", "safe_exploration")
 # Methods that do not search for the maximum of a bound.
 QUICK = (
     "phased_uncertainty_sampling",
@@ -328,6 +350,8 @@ ENTRIES = [
     *_in("insured_ucb", "none", "set, tasks, started", "codes, contexts"),
     *_in("safe_ucb", "none", "set, contexts, changing", "tree, started"),
     *_in("safe_ucb, certificates", "none", "set, started"),
+    *_in("safe_exploration", "hallucinate", "set"),
+    *_in("safe_exploration, refuted", "ignore", "set"),
     *_in("safe_ucb, ladder", "none", "set"),
     *_in("random", "none", "set, changing", "line, changing"),
     *_in("contextwise", "hallucinate", "set, contexts"),

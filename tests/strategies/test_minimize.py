@@ -14,6 +14,7 @@ from botorch_ext.exceptions import NoModelError, NoObservationsError, WaitingFor
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.records import in_sign
 from botorch_ext.strategies import Strategy
+from botorch_ext.testing.subjects import others
 from tests.laws.registry import ENTRIES
 
 pytestmark = pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning")
@@ -109,8 +110,8 @@ def test_it_is_the_mirror_of_maximising(entry):
             first = gains.pending[0]
             known = gains.history.trials[first]
             value = entry.value(known.x, known.context)
-            gains.tell(first, value)
-            costs.tell(first, -value)
+            gains.tell(first, value, others(gains, value))
+            costs.tell(first, -value, others(gains, value))
     if gains.history.values:
         known = next(iter(gains.history.values))
         value = gains.history.values[known]

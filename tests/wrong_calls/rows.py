@@ -289,7 +289,7 @@ def methods(names: Iterable[str], own: str, valid: Callable[[Scene, str], Argume
 
 ALGORITHMS = methods(
     [f"algorithms.{name}" for name in bx.algorithms.__all__],
-    "buy=word c=least-zero combination=word free=word setting=word",
+    "bounds=word buy=word c=least-zero combination=word free=word setting=word",
     lambda s, name: s.arguments(name.removeprefix("algorithms.")),
 )
 TWO = {"rkhs_bound": 1.5, "noise_std": 0.1}
@@ -302,6 +302,7 @@ OF_STRATEGIES: dict[str, Callable[[Scene], Arguments]] = {
     "HyperparameterElimination": lambda s: {"models": s.candidates()},
     "InsuredStrategy": lambda s: {"model": s.model(), **TWO},
     "SafeStrategy": lambda s: {"models": s.candidates(), **TWO},
+    "SafeExploration": lambda s: s.arguments("safe_exploration"),
     "StableStrategy": lambda s: {"models": s.candidates(), "radius": 0.1, "noise_std": 0.1},
     "LengthscaleBalancing": lambda s: {"models": s.lengthscales()},
     "BreadthwiseExploration": lambda s: {"model": s.model(), "domain": s.box},
@@ -330,7 +331,7 @@ STRATEGIES = [
     row("scene.seeing.ask", context=[0.5]),
     row("scene.strategy.tell", id=3),
     row("scene.strategy.abandon", id=3),
-    row("scene.strategy.correct", id=1),
+    row("scene.strategy.correct", id=1, value=0.3),
     of("scene.strategy.attach", "x=places", lambda s: {"x": s.X[0]}),
     of("scene.strategy.predict", "points=places", lambda s: {"points": s.X}),
     of("plan", "population=places", lambda s: {"domain": s.box, "model": s.gp, "q": 2}),
@@ -357,7 +358,7 @@ STUDIES = [
     of("report_page", "study=strategy", lambda s: {"study": s.study}),
     row("scene.study.tell", id=3),
     row("scene.study.abandon", id=4),
-    row("scene.study.correct", id=1),
+    row("scene.study.correct", id=1, value=0.3),
     of("scene.study.predict", "points=places", lambda s: {"points": s.X}),
 ]
 

@@ -23,6 +23,12 @@ OWN: dict[str, dict[str, Any]] = {
     "certified_bucb": {"horizon": 30},
     "cgp_ucb": {"context_domain": 1, "kernel": rbf(0.9, 0.5, 0.7)},
     "regret_balancing": {"max_information_gain": 2.0},
+    "safe_exploration": {
+        "model": bx.KernelGP(rbf(0.9, 0.5), LAMBDA),
+        "outcome_models": {"pressure": bx.KernelGP(rbf(0.9, 0.5), LAMBDA)},
+        "thresholds": {"pressure": "<= 5.0"},
+        "safe_seed": bx.FiniteSet(bx.Box(ROWS).sample(24, seed=3)).points[:1],
+    },
 }
 
 

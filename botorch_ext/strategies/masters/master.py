@@ -46,7 +46,7 @@ class MasterStrategy(Strategy):
 
     Raises:
         ValueError: If there is no base, or if a base is not a strategy, has trials, or has another
-            domain or sign than the first one.
+            domain or sign or other outcomes than the first one.
     """
 
     takes_spaces = True  # as the bases do
@@ -70,6 +70,7 @@ class MasterStrategy(Strategy):
         for base in self.bases:
             base.set_minimize(self.minimize)
         self.takes_actions = all(base.takes_actions for base in bases)
+        self.outcome_names = first.outcome_names
         # For each base, the ids that its trials have in the master.
         self._ids: list[list[int]] = [[] for _ in bases]
         for position, base in enumerate(bases):
@@ -236,21 +237,15 @@ class MasterStrategy(Strategy):
             case Asked(trial):
                 position = trial.info["base"]
                 return position, Asked(self._own_trial(trial, len(self._ids[position])))
-            case Told(id, value):
+            case Told(id) | Abandoned(id) | Corrected(id):
                 position, own_id = self._base_and_id(id)
-                return position, Told(own_id, value)
-            case Abandoned(id, failed):
-                position, own_id = self._base_and_id(id)
-                return position, Abandoned(own_id, failed)
-            case Corrected(id, value):
-                position, own_id = self._base_and_id(id)
-                return position, Corrected(own_id, value)
-            case Attached(trial, value):
+                return position, replace(event, id=own_id)
+            case Attached(trial):
                 position = trial.info["base"]
                 base, id = self.bases[position], len(self._ids[position])
                 context = None if base.context_space is None else trial.context
                 info = base._info_of_attached(trial.x.unsqueeze(0), context)
-                return position, Attached(Trial(id, trial.x.clone(), context, info), value)
+                return position, replace(event, trial=Trial(id, trial.x.clone(), context, info))
 
     def _take_as_asked(self, is_corrected: bool) -> None:
         super()._take_as_asked(is_corrected)
@@ -299,3 +294,8 @@ def _check_bases(bases: Sequence[Strategy]) -> None:
         alike = type(domain) is type(first) and torch.equal(domain.like, first.like)
         if not alike or (isinstance(domain, Box) and repr(domain) != repr(first)):
             raise ValueError(f"the domain of {name} must be that of base 0, got {domain!r}")
+        if base.outcome_names != bases[0].outcome_names:
+            raise ValueError(
+                f"the outcomes of {name} must be those of base 0, {bases[0].outcome_names}, got "
+                f"{base.outcome_names}"
+            )

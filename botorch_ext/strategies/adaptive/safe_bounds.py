@@ -1,0 +1,156 @@
+"""The confidence bounds of a measured quantity at the points of a finite set, and its limit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+import torch
+from torch import Tensor
+
+from botorch_ext.checks import amount, short
+from botorch_ext.domains.ranks import first_highest
+from botorch_ext.models.finite import FinitePosterior
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.search.intersected import HalfWidths
+from botorch_ext.state import Immutable, State
+from botorch_ext.strategies.adaptive.pending import PendingPolicy, TrialRows
+from botorch_ext.strategies.events import Event, History
+from botorch_ext.widths.tight import Ladder
+
+# The share of the scale of a quantity that rounding may change.
+_ROUNDING = 1e-9
+_LIMIT = re.compile(r"(<=|>=)(.*)")
+
+
+@dataclass(frozen=True)
+class Limit(Immutable):
+    """A limit of a quantity.
+
+    Args:
+        bound: The limit, in units of the quantity.
+        sign: 1 if the quantity must be at least the limit, -1 if at most.
+    """
+
+    bound: float
+    sign: float
+
+    @classmethod
+    def read(cls, given: Any, name: str) -> Self:
+        """The limit that a text such as ``"<= 5.0"`` or ``">= 0.3"`` says.
+
+        Raises:
+            ValueError: If it is no such text.
+        """
+        found = _LIMIT.fullmatch(given.strip()) if isinstance(given, str) else None
+        try:
+            if found is not None:
+                bound = amount(float(found[2]), name, "finite")
+                return cls(bound, 1.0 if found[1] == ">=" else -1.0)
+        except ValueError:
+            pass
+        raise ValueError(f'{name} must be a text like "<= 5.0" or ">= 0.3", got {short(given)}')
+
+
+class SafeBounds(State):
+    """The confidence bounds of a quantity at all points of a finite set, the tightest so far, from
+    told data alone.
+
+    Args:
+        model: The model of the quantity, without data.
+        points: The points, ``N x d``.
+        width: The width, whose ridges are multiples of the noise variance of the model.
+        misspecification: eps, the largest distance of the quantity to what the model can express.
+        limit: The limit of the quantity; None if it has none.
+        policy: How pending trials count in standard deviations and covariances.
+    """
+
+    def __init__(
+        self,
+        model: KernelGP,
+        points: Tensor,
+        width: Ladder,
+        misspecification: float,
+        limit: Limit | None,
+        policy: PendingPolicy,
+    ) -> None:
+        self.model, self.width, self.eps, self.limit = model.fork(), width, misspecification, limit
+        ridges = width.ridges or ()
+        self._first = ridges.index(1.0)
+        noise = model.noise_variance * points.new_tensor(ridges)
+        posterior = FinitePosterior(model.kernel, points, noise, model.mean)
+        mean, std = (each[self._first] for each in posterior.prior(points))
+        reach = width.rkhs_bound * std + self.eps
+        if self.eps:
+            posterior.keep_weights()
+        self.rows = TrialRows(posterior, policy)
+        #: The tightest lower and upper bounds so far, ``N`` each.
+        self.lower, self.upper = mean - reach, mean + reach
+        #: The length of the prior interval at each point, ``N``.
+        self.prior_length = 2 * reach
+
+    @property
+    def slack(self) -> Tensor:
+        """By how much the worst possible value at each point is within the limit, ``N``."""
+        return self._within(self.lower, self.upper)
+
+    @property
+    def possible_slack(self) -> Tensor:
+        """By how much the best possible value at each point is within the limit, ``N``."""
+        return self._within(self.upper, self.lower)
+
+    @property
+    def tolerance(self) -> float:
+        """By how much rounding may change a bound."""
+        bound = 0.0 if self.limit is None else abs(self.limit.bound)
+        return _ROUNDING * (self.width.rkhs_bound + bound)
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the bounds contradict each other at some point."""
+        return bool((self.lower > self.upper + self.tolerance).any())
+
+    def told_mean(self, history: History) -> Tensor:
+        """The posterior mean of the told data at all points, ``N``."""
+        return self.rows.told(history).mean[self._first]
+
+    def absorb(self, event: Event, history: History) -> None:
+        """Updates this state, a successor that is not yet in use, for the last event."""
+        if not self.rows.absorb(event, history):
+            return
+        self.rows.catch_up()
+        told = self.rows.told(history)
+        widths = cast(Tensor, self.width(1, told))
+        eps = torch.full_like(widths, self.eps)
+        norms = told.weight_norms_of_candidates() if self.eps else None
+        half = HalfWidths(widths, eps, eps if self.eps else None).of(told.std, norms)
+        self.lower = torch.maximum(self.lower, (told.mean - half).amax(dim=0))
+        self.upper = torch.minimum(self.upper, (told.mean + half).amin(dim=0))
+
+    def most_telling(self, among: Tensor, target: int) -> int | None:
+        """The point whose result reduces the variance at a target most, pending trials included.
+
+        Args:
+            among: A mask of the ``N`` points that may be chosen. Points whose variance is at most
+                a twentieth of the noise variance are left out.
+            target: The row of the target.
+
+        Returns:
+            The row of the point; None if all points are left out.
+        """
+        posterior, row = self.rows.current().posterior, self._first
+        variance, noise = posterior.variance[row], posterior.noise_variance[row]
+        among = among & (variance > noise / 20)
+        if not bool(among.any()):
+            return None
+        covariance = posterior.covariance_of_candidate(target)[row]
+        gain = covariance.square() / (variance + noise)
+        return int(first_highest(gain.masked_fill(~among, -torch.inf)))
+
+    def _within(self, of_least: Tensor, of_most: Tensor) -> Tensor:
+        if self.limit is None:
+            return torch.full_like(self.lower, torch.inf)
+        if self.limit.sign > 0:
+            return of_least - self.limit.bound
+        return self.limit.bound - of_most
