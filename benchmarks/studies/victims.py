@@ -94,8 +94,9 @@ class Victim:
         def run_asks(*given: Any) -> Any:
             return self._during(("ask", [], {}), partial(ask, *given))
 
-        def run_tells(target: Target, trial: Trial, value: float) -> None:
-            self._during(("tell", [trial.id, value], {}), partial(tell, target, trial, value))
+        def run_tells(target: Target, trial: Trial, value: float, outcomes: Any) -> None:
+            given = partial(tell, target, trial, value, outcomes)
+            self._during(("tell", [trial.id, value], {}), given)
 
         with (
             patch.object(Journal, "append", append),

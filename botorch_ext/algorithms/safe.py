@@ -81,8 +81,8 @@ def safe_exploration(
         rule: "goal": ask the certified points that tell most about the best point that may be safe.
             "widest": ask those with the widest bounds instead, to map what is safe. Or a function
             from the rows of the certified points, the strategy and a seed to one of these rows.
-        on_refuted: "seed": once the bounds of a quantity contradict each other, only the seed with
-            the best mean of its own results is asked. "stop": `ask` raises `ModelRefutedError`.
+        on_refuted: "seed": once the results refute the model of a quantity, only the seed with the
+            best mean of its own results is asked. "stop": `ask` raises `ModelRefutedError`.
         pending: How pending trials count in the choice of points to learn from: "hallucinate", in
             the standard deviation; or "ignore", not at all. They never count in what is certified.
         seed: The seed that a function as ``rule`` is given; nothing else is random.

@@ -17,6 +17,8 @@ from botorch_ext.search.intersected import HalfWidths
 from botorch_ext.state import Immutable, State
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, TrialRows
 from botorch_ext.strategies.events import Event, History
+from botorch_ext.strategies.refutation import Looks, ToldData
+from botorch_ext.widths.composed import Assumptions
 from botorch_ext.widths.tight import Ladder
 
 # The share of the scale of a quantity that rounding may change.
@@ -85,6 +87,10 @@ class SafeBounds(State):
         if self.eps:
             posterior.keep_weights()
         self.rows = TrialRows(posterior, policy)
+        self._looks = Looks()
+        #: Whether the told data refute the model: the bounds contradict each other at some point,
+        #: or the lower bound of the RKHS norm exceeds B.
+        self.is_refuted = False
         #: The tightest lower and upper bounds so far, ``N`` each.
         self.lower, self.upper = mean - reach, mean + reach
         #: The length of the prior interval at each point, ``N``.
@@ -106,11 +112,6 @@ class SafeBounds(State):
         bound = 0.0 if self.limit is None else abs(self.limit.bound)
         return _ROUNDING * (self.width.rkhs_bound + bound)
 
-    @property
-    def is_refuted(self) -> bool:
-        """Whether the bounds contradict each other at some point."""
-        return bool((self.lower > self.upper + self.tolerance).any())
-
     def told_mean(self, history: History) -> Tensor:
         """The posterior mean of the told data at all points, ``N``."""
         return self.rows.told(history).mean[self._first]
@@ -127,6 +128,16 @@ class SafeBounds(State):
         half = HalfWidths(widths, eps, eps if self.eps else None).of(told.std, norms)
         self.lower = torch.maximum(self.lower, (told.mean - half).amax(dim=0))
         self.upper = torch.minimum(self.upper, (told.mean + half).amin(dim=0))
+        self.is_refuted = bool((self.lower > self.upper + self.tolerance).any())
+        if self._looks.begin(told.num_observations):
+            own = told.select(self._first)
+            self.is_refuted |= ToldData.of(own).refute(self._assumed)
+
+    @property
+    def _assumed(self) -> Assumptions:
+        width = self.width
+        numbers = width.rkhs_bound, width.noise_std, width.delta, self.eps
+        return Assumptions(*numbers, ridges=width.ridges or ())
 
     def most_telling(self, among: Tensor, target: int) -> int | None:
         """The point whose result reduces the variance at a target most, pending trials included.

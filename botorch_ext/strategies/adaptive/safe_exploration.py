@@ -70,7 +70,8 @@ class SafeExploration(Strategy):
 
     If all models are right, then every asked point is within all limits, with probability at least
     1 - delta, whatever is pending or late. Nothing is promised about points that are never
-    certified. Bounds that contradict each other refute the models.
+    certified. Bounds that contradict each other refute the models, and so does a lower bound of
+    the RKHS norm that exceeds B.
 
     ``info`` of a trial has the row of the point as ``index`` and the keys of `SafeChoice`. The
     limits and the outcomes keep their sign if the strategy minimises.
@@ -104,7 +105,8 @@ class SafeExploration(Strategy):
         ValueError: If an argument has an impossible value. The message names the argument.
 
     Warns:
-        ModelRefutedWarning: The bounds of a quantity contradict each other.
+        ModelRefutedWarning: The told data refute the model of a quantity: its bounds contradict
+            each other, or its RKHS norm exceeds B.
 
     Example:
         >>> import botorch_ext as bx
@@ -388,8 +390,8 @@ class SafeExploration(Strategy):
         self._certify()
         pending = f"; trials {self.pending} are pending" if self.pending else ""
         self._note(
-            f"the confidence bounds of {', '.join(refuted)} contradict each other after "
-            f"{self.refuted_at} results, so that nothing is certified any more{pending}",
+            f"the model of {', '.join(refuted)} was refuted after {self.refuted_at} results, so "
+            f"that nothing is certified any more{pending}",
             ModelRefutedWarning,
         )
 

@@ -1,6 +1,7 @@
 """Safe exploration: its decisions, what it certifies, and what it does when models are refuted."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -137,7 +138,7 @@ def _refuted(**given):
     strategy = made(rkhs_bound=(2.0, 0.01, 2.0), safe_seed=X[:2], **given)
     strategy.ask(3)
     told(strategy, 0, [0.3, 0.0, 0.0])
-    with pytest.warns(ModelRefutedWarning, match="of 'pressure' contradict each other after 2"):
+    with pytest.warns(ModelRefutedWarning, match="of 'pressure' was refuted after 2"):
         told(strategy, 1, [0.1, -3.0, 0.0])
     return strategy
 
@@ -158,6 +159,25 @@ def test_refuted_models_certify_nothing():
     stopped = _refuted(on_refuted="stop")
     with pytest.raises(ModelRefutedError, match="refuted after"):
         stopped.ask()
+
+
+def test_a_norm_above_the_bound_refutes_before_bounds_contradict_each_other(monkeypatch):
+    def count():
+        strategy = made(rkhs_bound=(2.0, 0.5, 2.0))
+        signs = [1.0, -1.0, 1.0, -1.0]
+        for step in range(60):
+            strategy.attach(
+                X[step % 4], 0.0, outcomes={"pressure": 0.3 * signs[step % 4], "purity": 0.0}
+            )
+            if strategy.refuted_at is not None:
+                return strategy.refuted_at
+        return 100
+
+    with pytest.warns(ModelRefutedWarning, match="of 'pressure' was refuted"):
+        first = count()
+    monkeypatch.setattr("botorch_ext.strategies.refutation.Looks.begin", lambda *_: False)
+    warnings.simplefilter("ignore", ModelRefutedWarning)
+    assert first < count()
 
 
 def test_a_correction_takes_certificates_back():
