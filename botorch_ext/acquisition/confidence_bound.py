@@ -29,11 +29,7 @@ from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.widths import PointwiseEnlarged, Width, enlarging
 from botorch_ext.widths import enlargement as published_enlargement
 from botorch_ext.widths.base import SEVERAL_TIMES, require_no_function
-from botorch_ext.widths.composed import (
-    EnlargementForm,
-    ladder_of,
-    pointwise_misspecification,
-)
+from botorch_ext.widths.composed import EnlargementForm, require_plain
 
 # The largest number of training points at which the noise variances are compared.
 _NOISE_POINTS = 64
@@ -66,11 +62,7 @@ def evaluated_width(
             f"width must be a number or a tensor for a {type(model).__name__}; "
             "width objects need a KernelGP (see KernelGP.from_botorch)"
         )
-    if ladder_of(width) is not None or pointwise_misspecification(width):
-        raise ValueError(
-            "width must have one ridge and no enlargement at each point, which strategies play, "
-            f"got {width!r}"
-        )
+    require_plain(width)
     if hasattr(model, "outcome_transform"):
         raise ValueError(
             "width must be a number or a tensor for a model with an outcome transform: "

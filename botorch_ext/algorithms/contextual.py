@@ -96,8 +96,9 @@ def cgp_ucb(
     options["context_domain"] = _context_space(kernel, domain, options.get("context_domain"))
     width = published_width("cgp_ucb", SelfNormalized, given)
     misspecification = one_number(misspecification, "misspecification")
+    kind = enlarging(enlargement)
     if misspecification:
-        width = enlarging(enlargement)(width, misspecification)
+        width = kind(width, misspecification)
     model = model_or_fitted("cgp_ucb", domain, kernel, given)
     return OptimisticStrategy(domain, model, width, **options)
 

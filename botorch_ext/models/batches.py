@@ -140,6 +140,11 @@ class ModelParts(ABC, Generic[Model]):
         return position if self._plain is None else self._plain[position]
 
     @property
+    def has_twins(self) -> bool:
+        """Whether a model takes the width of another one."""
+        return self._plain is not None
+
+    @property
     def lengthscales_of(self) -> Tensor | None:
         """The lengthscales, ``m``, on the CPU, if the set was made of one lengthscale for each
         model; otherwise None."""

@@ -221,7 +221,10 @@ class FinitePosterior(GrowingPosterior):
             left = factor.triangle.block(rows, slice(0, first))
             early = factor.triangle.block(slice(0, first), slice(0, first))
             shares = solve_triangular(early.mT, left.mT, upper=True)
-            late = torch.cat([self._weights - shares @ late, late], dim=-2)
+            weights = late.new_empty(*late.shape[:-2], n, late.shape[-1])
+            torch.sub(self._weights, shares @ late, out=weights[..., :first, :])
+            weights[..., first:, :] = late
+            late = weights
         self._weights = late
 
     @property

@@ -41,7 +41,7 @@ _NUM_ON_LINE, _NUM_PEAKS = 33, 10
 _MOST_STEPS, _BRIEF = 200, (1, 50, 10)
 # For objectives with kinks: the number of steps of an ascent, which may stop at a kink, then the
 # number of steps along kinks, and the gain at which these end, relative to the screened values.
-_STEPS_TO_KINKS, _STEPS_ALONG_KINKS, _KINK_TOLERANCE = 30, 60, 1e-10
+_STEPS_TO_KINKS, _STEPS_ALONG_KINKS, _KINK_TOLERANCE = 4, 60, 1e-10
 # The number of random points around the ends, their distances in sides of the box, used in turn,
 # and the number of them that are starts.
 _NUM_AROUND, _AROUND, _NUM_NEAR = 128, (0.03, 0.1), 10

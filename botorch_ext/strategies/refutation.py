@@ -15,9 +15,9 @@ from botorch_ext.widths import Width
 from botorch_ext.widths.composed import Assumptions, assumptions_of
 from botorch_ext.widths.tight import RIDGES
 
-# After so many observations a look comes only when they have grown by a share, at least this one.
+# After so many observations a look comes only when they have grown by a share between these.
 _NUM_EVERY = 32
-_LEAST_GROWTH = 1 / 16
+_LEAST_GROWTH, _MOST_GROWTH = 1 / 16, 1 / 4
 
 
 class ToldData(NamedTuple):
@@ -71,8 +71,8 @@ class Alarm(Looks):
 
     The probability that a right model is ever refuted is at most delta. The further the lower bound
     b of the RKHS norm is from the RKHS bound B, the later comes the next look: after 32
-    observations when these have grown by the share 1 - (b / B)^2, or by a sixteenth if that is
-    more.
+    observations when these have grown by the share 1 - (b / B)^2, but at least by a sixteenth and
+    at most by a quarter.
 
     Args:
         assumed: The assumptions. If they have one ridge, the ridges are 1, 4, 16, 64 and 256.
@@ -98,7 +98,8 @@ class Alarm(Looks):
         """Tests the told data; the message of the warning if they refute the model."""
         bound, assumed = told.norm_bound(self.assumed), self.assumed
         if assumed.rkhs_bound > 0:
-            self._growth = max(1 - (bound / assumed.rkhs_bound) ** 2, _LEAST_GROWTH)
+            growth = 1 - (bound / assumed.rkhs_bound) ** 2
+            self._growth = min(max(growth, _LEAST_GROWTH), _MOST_GROWTH)
         if not _exceeds(bound, assumed):
             return None
         self.refuted_at = n = len(told.y)

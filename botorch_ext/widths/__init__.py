@@ -6,7 +6,7 @@ what is added to the upper and taken from the lower bound besides; it is 0 for m
 compose: ``Scaled(Enlarged(SelfNormalized(2.0, 0.1, 0.05), 0.1), 0.5)``.
 
 ``rkhs_bound``, ``noise_std`` and ``misspecification`` are in the units of the observations the
-model sees. The formulas assume k(x, x) <= 1.
+model sees. The formulas assume k(x, x) <= 1, but for `Mixture`, `Ladder` and `Dual`.
 """
 
 from botorch_ext.widths.adaptive import (

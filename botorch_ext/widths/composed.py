@@ -148,6 +148,8 @@ class PointwiseEnlarged(Enlarged):
 
 def _at_level(width: Width, misspecification: float) -> Width:
     """The width for observations with errors: the same, or a `Dual` that knows of them."""
+    if isinstance(width, Enlarged) and isinstance(ladder_of(width), Dual):
+        raise ValueError(f"width must be enlarged once, got {width!r} to enlarge again")
     if isinstance(width, Scaled):
         return replace(width, width=_at_level(as_width(width.width), misspecification))
     if isinstance(width, Dual):
@@ -293,6 +295,15 @@ def ladder_of(width: Width) -> Ladder | None:
     """The `Ladder` of a width, at any depth of nesting, or None."""
     inner = _innermost(width)
     return inner if isinstance(inner, Ladder) else None
+
+
+def require_plain(width: Width, name: str = "width") -> None:
+    """Raise a ValueError if bounds with this width are more than mean +- (width std + offset) of
+    one model: if it is a `Ladder`, or enlarged at each point."""
+    if ladder_of(width) is not None or pointwise_misspecification(width):
+        raise ValueError(
+            f"{name} must have one ridge and no enlargement at each point here, got {width!r}"
+        )
 
 
 def fixed_design_ridges(width: Width) -> tuple[float, ...] | None:

@@ -82,7 +82,8 @@ class Ladder(Mixture):
     the function is smooth, large ridges give the narrower bounds.
 
     It holds under the assumptions of `SelfNormalized`, with the same probability. With the ridges
-    ``(1,)`` it is `Mixture`. A step costs about 2 to 5 times that of one ridge.
+    ``(1,)`` it is `Mixture`. A step costs about 2 to 5 times that of one ridge. A
+    model with input or outcome transforms is refused.
     Source: the event of Flynn and Reeb 2025 (arXiv 2403.12732), mixed over ridges; the proof is on
     the page "Proofs".
 
@@ -120,8 +121,8 @@ class Dual(Ladder):
     It holds under the assumptions of `SelfNormalized`, with the same probability, and is never
     wider than `Ladder`. It is narrowest where the norm of f is close to B. Where B, the kernel or
     the noise are wrong, it is over-confident sooner than the other widths, so it must not decide
-    about safety. Where rho^2 is negative for one of the ridges, the observations refute the model,
-    and the widths are those of `Ladder`.
+    about safety. At steps at which rho^2 is negative for one of the ridges, the observations refute
+    the model, and the widths are those of `Ladder`.
     Source: Flynn and Reeb 2025 (arXiv 2403.12732); the proof is on the page "Proofs".
 
     Args:
@@ -130,7 +131,7 @@ class Dual(Ladder):
         delta: As for `Ladder`.
         ridges: As for `Ladder`.
         misspecification: eps, the largest error of an observation besides its noise, in units of f.
-            `PointwiseEnlarged` sets it.
+            `PointwiseEnlarged` sets it, and no strategy takes it without that.
 
     Raises:
         ValueError: If an argument is out of its range; when called, if the model is not a batch of

@@ -115,7 +115,8 @@ class Bounds:
         prior, spread = self.models.prior(with_context(X, self.context))
         reach = cast(Tensor, self.limits)[:, None] * spread
         upper, lower = (end.clamp(prior - reach, prior + reach) for end in ends)
-        return (upper + lower) / 2, (upper - lower) / 2
+        # Bounds of a refuted model may pass each other.
+        return (upper + lower) / 2, (upper - lower).clamp_min(0) / 2
 
     def at_candidate(self, model: Tensor | None, row: Tensor) -> list[Tensor]:
         """The `numbers` at a candidate, each of shape ``(R,)`` or ``(1,)``, without waiting for the

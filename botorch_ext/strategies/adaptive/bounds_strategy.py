@@ -47,6 +47,7 @@ from botorch_ext.widths.base import SEVERAL_TIMES, as_widths
 from botorch_ext.widths.composed import (
     ladder_of,
     pointwise_misspecification,
+    require_plain,
     share_of_enlargement,
 )
 from botorch_ext.widths.tight import Dual, Ladder
@@ -235,13 +236,22 @@ class BoundsStrategy(Strategy):
         # The multiples of the ridges at which bounds are intersected; None: one ridge.
         self._ridges = _shared_ridges(ladders)
         self._limits = [math.inf if own is None else own.rkhs_bound for own in ladders]
-        if self._ridges is not None and not self.takes_ladders:
-            raise ValueError(f"width must have one ridge for {type(self).__name__}, got {width!r}")
+        if not self.takes_ladders:
+            for own in widths:
+                require_plain(own)
         self._enlargements = [pointwise_misspecification(own) for own in widths]
-        if any(self._enlargements) and not self.takes_ladders:
+        first = models.parts[0].model  # a model with transforms is the only one
+        if any(self._enlargements) and getattr(first, "outcome_transform", None) is not None:
             raise ValueError(
-                f'enlargement must be "published" for {type(self).__name__}, got {width!r}'
+                'enlargement must be "published" for a model with an outcome transform, got '
+                f"{width!r}"
             )
+        for own, eps in zip(ladders, self._enlargements, strict=True):
+            if isinstance(own, Dual) and ((own.misspecification and not eps) or models.has_twins):
+                raise ValueError(
+                    "width must not be Dual with twins, nor know of a misspecification by which it "
+                    f"is not enlarged, got {own!r}"
+                )
         reads_values = any(self._enlargements) or any(isinstance(own, Dual) for own in ladders)
         if reads_values and pending == "censor":
             raise ValueError(f'pending must not be "censor" with such a width, got {width!r}')
@@ -258,10 +268,12 @@ class BoundsStrategy(Strategy):
             posterior.add(*self._initial)
         self._num_data_before = posterior.num_observations
         self._rows: TrialRows[Models] = TrialRows(posterior, policy)
-        # The values of the rows of no trial.
-        first = posterior.parts[0]
-        known = first.each(first.model.train_targets)[0] if self._num_data_before else None
-        self._first_values: list[float] = [] if known is None else known.tolist()
+        # The values of the rows of no trial; None for pending rows of the model.
+        self._first_values: list[float | None] = []
+        if self._num_data_before:
+            part = posterior.parts[0]
+            values, unknown = part.each(part.model.train_targets)[0].tolist(), posterior.pending
+            self._first_values = [None if i in unknown else y for i, y in enumerate(values)]
         # The models at every ridge; None if the width has one ridge.
         self._at_ridges: TrialRows[Models] | None = None
         self._restart()
@@ -468,7 +480,7 @@ class BoundsStrategy(Strategy):
         refits.adopt(numbers, self.num_data if is_fit else None)
         values = [] if self._initial is None else self._initial[1].tolist()
         self._rows = self._rows.moved_to(refits.models(self._data()[0]), values, self.history)
-        self._first_values = values
+        self._first_values = [*values]
         self._follow_models()
 
     def _restart(self) -> None:
@@ -553,7 +565,8 @@ class BoundsStrategy(Strategy):
     def told_data(self) -> list[ToldData]:
         """The told data as each model sees them, in the order of ``alive``."""
         rows = self._rows.current()
-        known, found = rows.known(self.history), {}
+        unknown, found = set(rows.posterior.pending), {}
+        known = [row for row in rows.known(self.history) if row not in unknown]
         for part in rows.posterior.parts:
             given = (*gram_and_residuals(part.model, known), part.model.noise_variance)
             each = (part.each(values) for values in given)
@@ -793,10 +806,15 @@ class BoundsStrategy(Strategy):
             return
         own = self._width_of(id)
         noise = self._noise[id] if self.refits is None else self.refits.current.noise_variance
+        noise *= info.get("ridge", 1.0)
         enlargement = share_of_enlargement(own, posterior.num_observations + 1, noise)
         width = info["width"]
         if self._rows.policy.inflate and enlargement:
-            width /= math.exp(posterior.pending_information_gain()[self.alive.index(id)])
+            position, gains = self.alive.index(id), posterior.pending_information_gain()
+            if self._at_ridges is not None and self._ridges is not None:
+                position = self._num_ridges * position + self._ridges.index(info["ridge"])
+                gains = self._at_ridges.current().posterior.pending_information_gain()
+            width /= math.exp(gains[position])
         rest = width - enlargement
         if enlargement > SEVERAL_TIMES * rest > 0:
             self._note_once(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
@@ -149,12 +150,14 @@ class TrialRows(State, Generic[_Posterior]):
         hallucinated row does not change means."""
         return self.current() if self._waiting or self.policy.pending == "censor" else self
 
-    def moved_to(self, posterior: _Posterior, first: list[float], history: History) -> Self:
+    def moved_to(
+        self, posterior: _Posterior, first: Sequence[float | None], history: History
+    ) -> Self:
         """These rows in another posterior, which has none yet; all events must have entered.
 
         Args:
             posterior: The other posterior.
-            first: The values of the rows that belong to no trial.
+            first: The values of the rows that belong to no trial; None for pending ones.
             history: The history, with the values of the other rows.
         """
         new = copy(self)

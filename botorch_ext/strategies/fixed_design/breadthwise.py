@@ -34,6 +34,7 @@ from botorch_ext.strategies.fixed_design.level import Level
 from botorch_ext.strategies.fixed_design.refinement import Descent, Opening, RefinementRule
 from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.widths import Width, as_width, check_rkhs_bound
+from botorch_ext.widths.composed import fixed_design_ridges, require_plain
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,9 @@ class BreadthwiseExploration(Strategy):
         )
         self._note_large_kernel(float(model.largest_variance(probes_of(domain, None, self.seed))))
         self.width = as_width(width)
+        require_plain(self.width)
+        if fixed_design_ridges(self.width) is not None:
+            raise ValueError(f"width must have one ridge, got {width!r}")
         self.tree = CellTree(domain, self.holder.lengthscales)
         self._rule = RefinementRule(
             self.tree, model, self.width, self.horizon, rkhs_bound, self.holder, max_cells

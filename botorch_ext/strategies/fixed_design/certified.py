@@ -39,6 +39,7 @@ from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.strategies.refutation import Alarm, ToldData
 from botorch_ext.widths import ConfidenceModel, Width, as_width
 from botorch_ext.widths.base import check_rkhs_bound, require
+from botorch_ext.widths.composed import require_plain
 
 Buy = Literal["useful", "always"]
 
@@ -168,6 +169,8 @@ class CertifiedElimination(CertifyingStrategy):
         self.block_width = as_width(block_width, "block_width")
         self.told_width = as_width(told_width, "told_width")
         self.free_width, self.rkhs_bound = as_width(free_width, "free_width"), rkhs_bound
+        for name in ("block_width", "told_width", "free_width"):
+            require_plain(getattr(self, name), name)
         self.buy, self.free = buy, free
         self.schedule = Schedule(self.horizon - num_initial, self.share)
         self.certificates: list[dict[str, Any]] = []

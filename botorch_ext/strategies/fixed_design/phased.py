@@ -33,6 +33,7 @@ from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.strategies.refutation import Alarm, ToldData
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta
+from botorch_ext.widths.composed import require_plain
 
 
 class PhasedElimination(RoundStrategy):
@@ -107,6 +108,7 @@ class PhasedElimination(RoundStrategy):
         self._raise_warnings()
         self._means = ObservedMeans(model.negated() if minimize else model)
         self.width = as_width(width)
+        require_plain(self.width)
         self.round_lengths = rounds
         self.horizon = horizon
         self.waits = waits

@@ -4,6 +4,7 @@ algebra does."""
 import numpy as np
 import pytest
 import torch
+from botorch.models.transforms.outcome import Standardize
 from gpytorch.kernels import RQKernel
 
 import botorch_ext as bx
@@ -344,23 +345,58 @@ def test_a_fitted_model_is_computed_at_every_ridge():
 
 
 @pytest.mark.parametrize("width", [LADDER, widths.PointwiseEnlarged(2.0, EPS)])
-def test_methods_that_do_not_play_bounds_refuse_such_widths(width):
+@pytest.mark.parametrize("method", ["insured_ucb", "bpe", "breadthwise_exploration", "certified"])
+def test_methods_that_do_not_play_such_bounds_refuse_the_width(method, width):
+    points, model = bx.FiniteSet(POINTS), bx.KernelGP(rbf(0.3), LAM)
+    given = {"noise_variance": LAM, "rkhs_bound": B, "noise_std": SIGMA, "width": width}
+    makers = {
+        "insured_ucb": lambda: bx.algorithms.insured_ucb(points, rbf(0.3), **given),
+        "bpe": lambda: bx.algorithms.bpe(points, rbf(0.3), horizon=20, **given),
+        "breadthwise_exploration": lambda: bx.algorithms.breadthwise_exploration(
+            BOX, rbf(0.3), horizon=20, **given
+        ),
+        "certified": lambda: bx.strategies.CertifiedElimination(
+            points, model, 20, width, 2.0, 2.0
+        ),
+    }
+    with pytest.raises(ValueError, match=r"width must have one ridge"):
+        makers[method]()
+
+
+def test_widths_that_do_not_fit_the_models_are_refused():
     points, kernel = bx.FiniteSet(POINTS), rbf(0.3)
-    models = bx.CandidateModels(kernel, LAM)
-    for made in (
-        lambda: bx.algorithms.insured_ucb(
-            points, kernel, noise_variance=LAM, rkhs_bound=B, noise_std=SIGMA, width=width
-        ),
-        lambda: (
-            bx.strategies.BoundsStrategy(points, models, width, pending="censor", minimum=-3.0)
-            if width is not LADDER
-            else bx.strategies.BoundsStrategy(
-                points, bx.CandidateModels([kernel, rbf(0.5)], LAM), [width, 2.0]
-            )
-        ),
-    ):
-        with pytest.raises(ValueError, match=r"^(width|pending|enlargement) must"):
-            made()
+    several = bx.CandidateModels([kernel, rbf(0.5)], LAM)
+XX    twins = bx.CandidateModels(kernel, LAM).with_nugget(0.2)
+    with pytest.raises(ValueError, match="twins"):
+        bx.strategies.BoundsStrategy(points, twins, widths.Dual(B, SIGMA, DELTA))
+    dual = widths.Dual(B, SIGMA, DELTA, misspecification=EPS)
+    with pytest.raises(ValueError, match="misspecification"):
+        made(dual, None, kernel)
+    with pytest.raises(ValueError, match="once"):
+        widths.PointwiseEnlarged(widths.PointwiseEnlarged(dual, EPS), EPS)
+    with pytest.raises(ValueError, match="pending"):
+        made(widths.Dual(B, SIGMA, DELTA), None, kernel, pending="censor", minimum=-3.0)
+    standardized = bx.KernelGP(kernel, LAM, outcome_transform=Standardize(1))
+    with pytest.raises(ValueError, match="enlargement"):
+        bx.strategies.OptimisticStrategy(BOX, standardized, widths.PointwiseEnlarged(2.0, EPS))
+
+
+def test_pending_rows_of_a_given_model_have_no_values_at_any_ridge():
+    model = bx.KernelGP(rbf(0.3), LAM)
+    model.add(POINTS[:4], torch.tensor([0.1, 0.5, -0.2, 0.3], dtype=torch.float64))
+    model.add(POINTS[4:6], None)
+    strategy = bx.strategies.OptimisticStrategy(BOX, model, widths.PointwiseEnlarged(LADDER, EPS))
+    mean, half_width = strategy.bands(POINTS)
+    given = POINTS[:4], model.train_targets[:4], POINTS, LADDER.ridges
+    told, plain = (oracle(rbf(0.3), *given, waiting) for waiting in (None, POINTS[4:6]))
+    uppers = []
+    for a in LAM * np.array(LADDER.ridges):
+        norms = np.minimum(told.norms(a), np.sqrt(7 / a) * plain.std(a))
+        uppers.append(told.mean(a) + plain.width(a) * plain.std(a) + EPS * norms)
+    expected = np.minimum(np.min(uppers, axis=0), B)
+    np.testing.assert_allclose((mean + half_width)[0], expected, rtol=1e-6, atol=1e-6)
+    assert strategy.report()["refuted_at"] is None
+    assert len(strategy.told_data()[0].y) == 4
 
 
 def test_published_enlargement_of_dual_bounds_is_refused():
