@@ -40,10 +40,10 @@ class Outside(RandomSearch):
 class Telling(RandomSearch):
     """Refuses only after it has changed."""
 
-    def tell(self, id, value):
+    def tell(self, id, value, outcomes=None):
         self.warnings.append("told")
         try:
-            super().tell(id, value)
+            super().tell(id, value, outcomes)
         finally:
             self.warnings = self.warnings[:-1] if id in self.history.values else self.warnings
 
@@ -77,10 +77,10 @@ class Torn(RandomSearch):
 
     is_told = False
 
-    def tell(self, id, value):
+    def tell(self, id, value, outcomes=None):
         self.is_told = True
         try:
-            super().tell(id, value)
+            super().tell(id, value, outcomes)
         except Exception:
             self.is_told = False
             raise

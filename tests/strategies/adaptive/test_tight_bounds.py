@@ -355,9 +355,7 @@ def test_methods_that_do_not_play_such_bounds_refuse_the_width(method, width):
         "breadthwise_exploration": lambda: bx.algorithms.breadthwise_exploration(
             BOX, rbf(0.3), horizon=20, **given
         ),
-        "certified": lambda: bx.strategies.CertifiedElimination(
-            points, model, 20, width, 2.0, 2.0
-        ),
+        "certified": lambda: bx.strategies.CertifiedElimination(points, model, 20, width, 2.0, 2.0),
     }
     with pytest.raises(ValueError, match=r"width must have one ridge"):
         makers[method]()
@@ -366,7 +364,10 @@ def test_methods_that_do_not_play_such_bounds_refuse_the_width(method, width):
 def test_widths_that_do_not_fit_the_models_are_refused():
     points, kernel = bx.FiniteSet(POINTS), rbf(0.3)
     several = bx.CandidateModels([kernel, rbf(0.5)], LAM)
-XX    twins = bx.CandidateModels(kernel, LAM).with_nugget(0.2)
+    for other in (2.0, widths.Ladder(B, SIGMA, DELTA, (1,))):
+        with pytest.raises(ValueError, match="ridges"):
+            bx.strategies.BoundsStrategy(points, several, [LADDER, other])
+    twins = bx.CandidateModels(kernel, LAM).with_nugget(0.2)
     with pytest.raises(ValueError, match="twins"):
         bx.strategies.BoundsStrategy(points, twins, widths.Dual(B, SIGMA, DELTA))
     dual = widths.Dual(B, SIGMA, DELTA, misspecification=EPS)
