@@ -83,6 +83,8 @@ class Alarm(Looks):
         one = len(assumed.ridges) == 1
         self.assumed = replace(assumed, ridges=RIDGES) if one else assumed
         self.refuted_at: int | None = None
+        # The number of observations of the last look, and the bound then.
+        self._latest = 0, 0.0
 
     @classmethod
     def of(cls, width: Width) -> Self | None:
@@ -97,6 +99,7 @@ class Alarm(Looks):
     def look(self, told: ToldData) -> str | None:
         """Tests the told data; the message of the warning if they refute the model."""
         bound, assumed = told.norm_bound(self.assumed), self.assumed
+        self._latest = len(told.y), bound
         if assumed.rkhs_bound > 0:
             growth = 1 - (bound / assumed.rkhs_bound) ** 2
             self._growth = min(max(growth, _LEAST_GROWTH), _MOST_GROWTH)
@@ -113,7 +116,10 @@ class Alarm(Looks):
 
     def summary(self, told: ToldData) -> dict[str, Any]:
         """The entries of the report, after a look at all data."""
-        bound, refuted_at = told.norm_bound(self.assumed), self.refuted_at
+        num_looked_at, bound = self._latest
+        if num_looked_at != len(told.y):
+            bound = told.norm_bound(self.assumed)
+        refuted_at = self.refuted_at
         if refuted_at is None and _exceeds(bound, self.assumed):
             refuted_at = len(told.y)
         return {"refuted_at": refuted_at, "rkhs_norm_lower_bound": bound}
