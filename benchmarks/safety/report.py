@@ -76,6 +76,7 @@ def _wrong(rows: Sequence[Row]) -> str:
                 "runs": len(own),
                 "unsafe, never stopping": sum(row["unsafe"] is not None for row in own),
                 "unsafe, stopping at the alarm": sum(map(_is_unsafe_before_alarm, own)),
+                "unsafe at the first trial": sum(row["unsafe"] == 1 for row in own),
                 "refuted": len(alarms),
                 "after, median": statistics.median(alarms) if alarms else "-",
             }
@@ -85,7 +86,8 @@ def _wrong(rows: Sequence[Row]) -> str:
         f"Runs with an unsafe trial within {HORIZONS['wrong']}, if the alarm is ignored and if it "
         "stops the run, and the number of results when it comes. The library stops or asks seeds; "
         "only this benchmark goes on. Objective and outcome have norm 2B, or a third of the told "
-        "lengthscale.",
+        "lengthscale. A trial can be unsafe before any result: where the limit is below -B, the "
+        "told B certifies all points at once.",
         found,
     )
 
