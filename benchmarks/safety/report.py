@@ -50,7 +50,7 @@ def _growth(rows: Sequence[Row]) -> str:
                 "runs": len(own),
                 "share certified": _mean(own, "share"),
                 "cumulative regret": _mean(own, "regret"),
-                "with an unsafe trial": sum(row["unsafe"] is not None for row in own),
+                "with an unsafe trial": _num_unsafe(own),
                 "with a false certificate": sum(row["falsely"] for row in own),
                 "false alarms": _num_refuted(own),
             }
@@ -68,15 +68,17 @@ def _wrong(rows: Sequence[Row]) -> str:
     found: list[Row] = []
     for problem, method, own in _of_table(rows, "wrong"):
         dim, _, wrong = problem.partition(", ")
+        others = [row for row in own if row["at_first"] == 1]
         alarms = sorted(row["refuted"] for row in own if row["refuted"] is not None)
         found.append(
             {
                 "what is wrong": f"{WRONG[wrong]}, {dim}",
                 "bounds": method,
                 "runs": len(own),
-                "unsafe, never stopping": sum(row["unsafe"] is not None for row in own),
+                "unsafe, never stopping": _num_unsafe(own),
                 "unsafe, stopping at the alarm": sum(map(_is_unsafe_before_alarm, own)),
-                "unsafe at the first trial": sum(row["unsafe"] == 1 for row in own),
+                "only the seed certified at first": len(others),
+                "unsafe of these, never stopping": _num_unsafe(others),
                 "refuted": len(alarms),
                 "after, median": statistics.median(alarms) if alarms else "-",
             }
@@ -86,8 +88,8 @@ def _wrong(rows: Sequence[Row]) -> str:
         f"Runs with an unsafe trial within {HORIZONS['wrong']}, if the alarm is ignored and if it "
         "stops the run, and the number of results when it comes. The library stops or asks seeds; "
         "only this benchmark goes on. Objective and outcome have norm 2B, or a third of the told "
-        "lengthscale. A trial can be unsafe before any result: where the limit is below -B, the "
-        "told B certifies all points at once.",
+        "lengthscale. Where the limit is below -B, the told B alone certifies all points before "
+        "any result; the runs without this are counted apart.",
         found,
     )
 
@@ -106,7 +108,7 @@ def _promises(rows: Sequence[Row]) -> str:
                 "problem": problem,
                 "bounds": method,
                 "runs": len(own),
-                "with an unsafe trial": sum(row["unsafe"] is not None for row in own),
+                "with an unsafe trial": _num_unsafe(own),
                 "with a false certificate": sum(row["falsely"] for row in own),
                 "allowed": int(binom.isf(_FALSE_ALARM, len(own), DELTA)),
                 "false alarms": _num_refuted(own),
@@ -137,6 +139,10 @@ def _of_table(rows: Sequence[Row], table: str) -> Iterator[tuple[str, str, list[
             own = [row for row in rows if (row["table"], row["problem"], row["method"]) == wanted]
             if own:
                 yield problem, method, own
+
+
+def _num_unsafe(rows: Sequence[Row]) -> int:
+    return sum(row["unsafe"] is not None for row in rows)
 
 
 def _num_refuted(rows: Sequence[Row]) -> int:

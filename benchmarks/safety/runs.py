@@ -156,7 +156,7 @@ def _play(case: Case) -> Row:
     scene = scene_of(case, generator)
     noise = SIGMA * torch.randn(case.horizon, 2, generator=generator, dtype=torch.float64)
     strategy = strategy_of(case.method, scene, case.problem)
-    safe = scene.safe
+    safe, at_first = scene.safe, int(strategy.certified.sum())
     lag = LAG if case.problem.startswith("late") else 0
     best, regret, share, unsafe, falsely = float(scene.values[safe].max()), 0.0, 0.0, None, False
     rows: list[int] = []
@@ -171,6 +171,7 @@ def _play(case: Case) -> Row:
         if t + 1 == min(COUNTED, case.horizon):
             share = float((strategy.certified & safe).sum() / safe.sum())
     return {
+        "at_first": at_first,
         "share": share,
         "regret": regret,
         "unsafe": unsafe,
