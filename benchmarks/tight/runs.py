@@ -160,12 +160,9 @@ def _play(case: Case, problem: Problem) -> Row:
 
 def _problem(case: Case) -> Problem:
     """The problem of a case, the same for all methods."""
-    seed = int.from_bytes(
-        hashlib.blake2b(f"{case.table} {case.problem} {case.seed}".encode(), digest_size=6).digest()
-    )
-    generator = torch.Generator().manual_seed(seed)
+    generator = generator_of(case)
     d = int(case.problem[4])
-    points = _uniform(generator, N, d)
+    points = uniform(generator, N, d)
     lengthscale, kernel_of, norm, law = 0.3 * math.sqrt(d), rbf, B, "gaussian"
     wrong = case.problem.partition(", ")[2]
     if case.table == "coverage":
@@ -178,21 +175,29 @@ def _problem(case: Case) -> Problem:
     true = kernel_of(lengthscale / 3) if wrong == "lengthscale" else told
     if wrong == "norm":
         norm = 2 * B
-    values = _function(true, points, norm, generator)
+    values = function_of_norm(true, points, norm, generator)
     std = 2 * SIGMA if wrong == "noise" else SIGMA
     noise = std * _noise(law, case.horizon, generator)
     errors, follow = torch.zeros(N, dtype=torch.float64), False
     if wrong == "eps 0.1":
-        errors = EPS * _uniform(generator, N).sub(0.5).sign()
+        errors = EPS * uniform(generator, N).sub(0.5).sign()
     if case.table == "coverage" and case.method.startswith("pointwise"):
         kind = case.seed % 4
-        other = _function(told, points, 1.0, generator)
-        signs = (_uniform(generator, N) - 0.5, values, -values, other)[kind].sign()
+        other = function_of_norm(told, points, 1.0, generator)
+        signs = (uniform(generator, N) - 0.5, values, -values, other)[kind].sign()
         errors, follow = EPS * signs, case.seed % 5 == 0
     return Problem(points, told, values, errors, noise, follow)
 
 
-def _uniform(generator: torch.Generator, *shape: int) -> Tensor:
+def generator_of(case: Case) -> torch.Generator:
+    """A generator that is the same for all methods."""
+    text = f"{case.table} {case.problem} {case.seed}".encode()
+    seed = int.from_bytes(hashlib.blake2b(text, digest_size=6).digest())
+    return torch.Generator().manual_seed(seed)
+
+
+def uniform(generator: torch.Generator, *shape: int) -> Tensor:
+    """Uniform numbers in [0, 1]."""
     return torch.rand(shape, generator=generator, dtype=torch.float64)
 
 
@@ -200,14 +205,16 @@ def _noise(law: str, num: int, generator: torch.Generator) -> Tensor:
     """Noise with the sub-Gaussian constant 1."""
     if law == "gaussian":
         return torch.randn(num, generator=generator, dtype=torch.float64)
-    spread = 2 * _uniform(generator, num) - 1
+    spread = 2 * uniform(generator, num) - 1
     # A uniform variable on [-a, a] is a / sqrt(3) sub-Gaussian.
     return spread.sign() if law == "two-point" else math.sqrt(3) * spread
 
 
-def _function(kernel: Kernel, points: Tensor, norm: float, generator: torch.Generator) -> Tensor:
+def function_of_norm(
+    kernel: Kernel, points: Tensor, norm: float, generator: torch.Generator
+) -> Tensor:
     """The values at the points of a random function of the RKHS with this norm."""
-    centers = _uniform(generator, 30, points.shape[-1])
+    centers = uniform(generator, 30, points.shape[-1])
     weights = torch.randn(30, generator=generator, dtype=torch.float64)
     with torch.no_grad():
         own, cross = kernel(centers).to_dense(), kernel(points, centers).to_dense()

@@ -23,8 +23,7 @@ _GIVEN, _STEPS, _REPEATS = 100, 10, 5
 def times(options: Options) -> None:
     """Times steps on sets and in boxes, and writes times.json."""
     domains = {
-        f"{n} points": bx.FiniteSet(_points(n, 2))
-        for n in ((50,) if options.smoke else (300, 2000))
+        f"{n} points": bx.FiniteSet(points(n, 2)) for n in ((50,) if options.smoke else (300, 2000))
     }
     dims = (1,) if options.smoke else (2, 4)
     domains |= {f"box, d = {d}": bx.Box([[0.0] * d, [1.0] * d]) for d in dims}
@@ -78,5 +77,6 @@ def _step(domain: bx.Box | bx.FiniteSet, method: str) -> float:
     return (time.perf_counter() - start) / _STEPS
 
 
-def _points(num: int, dim: int) -> torch.Tensor:
+def points(num: int, dim: int) -> torch.Tensor:
+    """Random points in the unit cube."""
     return torch.rand(num, dim, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
