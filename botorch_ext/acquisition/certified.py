@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 
 import torch
 from botorch.acquisition import AcquisitionFunction
+from botorch.exceptions.warnings import OptimizationWarning
 from botorch.generation.gen import gen_candidates_scipy
 from torch import Tensor
 
@@ -319,17 +320,20 @@ class CertifiedSafe(AcquisitionFunction):
         if self.refuted:
             return self._best_of(starts)
         values = self._values(starts)
-        ends = [
-            gen_candidates_scipy(
-                starts[row].view(1, 1, -1),
-                self.acqf,
-                lower_bounds=box.lower,
-                upper_bounds=box.upper,
-                options={"maxiter": _NUM_STEPS},
-                nonlinear_inequality_constraints=self.constraints(),
-            )[0][0]
-            for row in values.topk(min(num_restarts, len(values))).indices
-        ]
+        with warnings.catch_warnings():
+            # An ascent that fails ends at a point that may be the best one all the same.
+            warnings.simplefilter("ignore", OptimizationWarning)
+            ends = [
+                gen_candidates_scipy(
+                    starts[row].view(1, 1, -1),
+                    self.acqf,
+                    lower_bounds=box.lower,
+                    upper_bounds=box.upper,
+                    options={"maxiter": _NUM_STEPS},
+                    nonlinear_inequality_constraints=self.constraints(),
+                )[0][0]
+                for row in values.topk(min(num_restarts, len(values))).indices
+            ]
         return self._best_of(torch.cat([starts, *ends]))
 
     def _best_of(self, X: Tensor) -> tuple[Tensor, Tensor]:

@@ -91,7 +91,7 @@ def test_pending_points_and_seeds():
         model.add([[0.9, 0.1]], None)
     after = made(models, acqf=before.acqf)
     torch.testing.assert_close(after.slack(X), before.slack(X))
-    assert made(models).slack([SEED]).tolist() == [torch.inf]
+    assert made(models).slack(torch.tensor([SEED], dtype=X.dtype)).tolist() == [torch.inf]
     with_seed = torch.stack([X[0, 0], torch.tensor(SEED[0], dtype=X.dtype)])
     torch.testing.assert_close(before.slack(with_seed), before.slack(X[:1]))
 
