@@ -252,7 +252,7 @@ class CertifiedSafe(AcquisitionFunction):
             ValueError: If an argument has an impossible value, or if no seed and no certified
                 evaluated point lies within the bounds.
         """
-        box, (num, q) = Box(bounds), (whole_number(num, "num"), whole_number(q, "q"))
+        box, num, q = self._box(bounds), whole_number(num, "num"), whole_number(q, "q")
         seed = whole_number(seed, "seed", least=0)
         return self._spread(box, self._known(box), num * q, seed).view(num, q, -1)
 
@@ -304,7 +304,9 @@ class CertifiedSafe(AcquisitionFunction):
                 if bounds is None:
                     x, value = self._best_of(self._seeds[:0] if listed is None else listed)
                 else:
-                    x, value = self._ascend(Box(bounds), num_restarts, raw_samples, seed + place)
+                    x, value = self._ascend(
+                        self._box(bounds), num_restarts, raw_samples, seed + place
+                    )
                 points.append(x)
                 values.append(value)
         finally:
@@ -348,6 +350,9 @@ class CertifiedSafe(AcquisitionFunction):
     @torch.no_grad()
     def _values(self, X: Tensor) -> Tensor:
         return torch.cat([self.acqf(some.unsqueeze(-2)) for some in X.split(_CHUNK)])
+
+    def _box(self, bounds: BoundsLike) -> Box:
+        return Box(bounds).to(self._seeds.dtype, self._seeds.device)
 
     def _known(self, box: Box) -> Tensor:
         """The seeds and the certified evaluated points in a box."""

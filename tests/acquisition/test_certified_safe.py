@@ -234,7 +234,7 @@ def test_choices_and_bounds_without_a_certified_point_are_refused():
     with pytest.raises(ValueError, match="choices must have a certified point"):
         acqf.optimize(choices=unsafe)
     with pytest.raises(ValueError, match="bounds must contain a certified point"):
-        acqf.optimize([[2.0], [3.0]])
+        acqf.optimize(torch.tensor([[2.0], [3.0]]))
     with pytest.raises(ValueError, match="bounds or choices must be given"):
         acqf.optimize()
 
