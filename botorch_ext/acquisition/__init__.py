@@ -1,6 +1,7 @@
 """BoTorch acquisition functions: confidence bounds, expected improvement, worst cases, variance."""
 
 from botorch_ext.acquisition import input_constructors as _input_constructors  # noqa: F401  registers them
+from botorch_ext.acquisition.certified import CertifiedSafe
 from botorch_ext.acquisition.confidence_bound import (
     EnlargedUpperConfidenceBound,
     LowerConfidenceBound,
@@ -11,6 +12,7 @@ from botorch_ext.acquisition.stable import StableUCB
 from botorch_ext.acquisition.variance import MaxVariance
 
 __all__ = [
+    "CertifiedSafe",
     "EnlargedUpperConfidenceBound",
     "ExpectedUCB",
     "IntegratedLogEI",

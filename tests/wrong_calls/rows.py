@@ -229,6 +229,16 @@ ACQUISITION = [
     of("acquisition.StableUCB", OWN, lambda s: {"model": s.gp, "radius": 0.1, "bounds": ROWS}),
     of("acquisition.IntegratedLogEI", OWN, lambda s: {"models": s.gp, "X_baseline": s.X}),
     of("acquisition.MaxVariance", "model=model", lambda s: {"model": s.gp}),
+    of(
+        "acquisition.CertifiedSafe",
+        "acqf=object models=object thresholds=object safe_seed=places bounds=word",
+        lambda s: {
+            "acqf": bx.acquisition.MaxVariance(s.gp),
+            "models": {"pressure": s.gp},
+            "thresholds": {"pressure": "<= 5.0"},
+            "safe_seed": s.X,
+        },
+    ),
 ]
 
 # --- problems, analysis, estimates ----------------------------------------------------------------

@@ -54,6 +54,21 @@ class Limit(Immutable):
             pass
         raise ValueError(f'{name} must be a text like "<= 5.0" or ">= 0.3", got {short(given)}')
 
+    def slack(self, lower: Tensor, upper: Tensor) -> Tensor:
+        """By how much the worst value between two bounds is within the limit."""
+        return lower - self.bound if self.sign > 0 else self.bound - upper
+
+
+def rounding(rkhs_bound: float, limit: Limit | None) -> float:
+    """By how much rounding may change a bound of a quantity whose RKHS norm is at most B."""
+    return _ROUNDING * (rkhs_bound + (0.0 if limit is None else abs(limit.bound)))
+
+
+def assumptions_at(width: Ladder, misspecification: float) -> Assumptions:
+    """What bounds at several ridges assume of a quantity with a misspecification."""
+    numbers = width.rkhs_bound, width.noise_std, width.delta, misspecification
+    return Assumptions(*numbers, ridges=width.ridges or ())
+
 
 class SafeBounds(State):
     """The confidence bounds of a quantity at all points of a finite set, the tightest so far, from
@@ -109,8 +124,7 @@ class SafeBounds(State):
     @property
     def tolerance(self) -> float:
         """By how much rounding may change a bound."""
-        bound = 0.0 if self.limit is None else abs(self.limit.bound)
-        return _ROUNDING * (self.width.rkhs_bound + bound)
+        return rounding(self.width.rkhs_bound, self.limit)
 
     def told_mean(self, history: History) -> Tensor:
         """The posterior mean of the told data at all points, ``N``."""
@@ -131,13 +145,7 @@ class SafeBounds(State):
         self.is_refuted = bool((self.lower > self.upper + self.tolerance).any())
         if self._looks.begin(told.num_observations):
             own = told.select(self._first)
-            self.is_refuted |= ToldData.of(own).refute(self._assumed)
-
-    @property
-    def _assumed(self) -> Assumptions:
-        width = self.width
-        numbers = width.rkhs_bound, width.noise_std, width.delta, self.eps
-        return Assumptions(*numbers, ridges=width.ridges or ())
+            self.is_refuted |= ToldData.of(own).refute(assumptions_at(self.width, self.eps))
 
     def most_telling(self, among: Tensor, target: int) -> int | None:
         """The point whose result reduces the variance at a target most, pending trials included.
@@ -162,6 +170,4 @@ class SafeBounds(State):
     def _within(self, of_least: Tensor, of_most: Tensor) -> Tensor:
         if self.limit is None:
             return torch.full_like(self.lower, torch.inf)
-        if self.limit.sign > 0:
-            return of_least - self.limit.bound
-        return self.limit.bound - of_most
+        return self.limit.slack(of_least, of_most)

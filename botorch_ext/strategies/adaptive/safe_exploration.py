@@ -30,7 +30,8 @@ from botorch_ext.widths.tight import RIDGES, Ladder
 #: A function from the rows of the certified points, the strategy and a seed to one of these rows.
 Rule = Callable[[Tensor, "SafeExploration", int], int]
 
-_RIDGES = {"mixture": (1.0,), "ladder": RIDGES}
+#: The ridges of each kind of bounds.
+RIDGES_OF_BOUNDS = {"mixture": (1.0,), "ladder": RIDGES}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,21 +150,21 @@ class SafeExploration(Strategy):
         if not isinstance(domain, FiniteSet) or domain.points.dtype != torch.float64:
             raise ValueError(f"domain must be a FiniteSet in float64, got {short(domain)}")
         self._points = domain.points
-        self.outcome_names = _checked_names(outcome_models, thresholds)
-        _one_of(bounds, "bounds", tuple(_RIDGES))
-        _one_of(on_refuted, "on_refuted", ("seed", "stop"))
+        self.outcome_names = checked_names(outcome_models, thresholds)
+        require_one_of(bounds, "bounds", tuple(RIDGES_OF_BOUNDS))
+        require_one_of(on_refuted, "on_refuted", ("seed", "stop"))
         if not callable(rule):
-            _one_of(rule, "rule", ("goal", "widest"))
-        _one_of(pending, "pending", ("hallucinate", "ignore"))
+            require_one_of(rule, "rule", ("goal", "widest"))
+        require_one_of(pending, "pending", ("hallucinate", "ignore"))
         self.rule, self.on_refuted = rule, on_refuted
         for each in (model, *outcome_models.values()):
             _check_model(each, domain.points[:1])
         num = 1 + len(self.outcome_names)
         delta = check_delta(delta) / num
         numbers = zip(
-            _each(rkhs_bound, "rkhs_bound", num),
-            _each(noise_std, "noise_std", num),
-            _each(misspecification, "misspecification", num),
+            one_for_each(rkhs_bound, "rkhs_bound", num),
+            one_for_each(noise_std, "noise_std", num),
+            one_for_each(misspecification, "misspecification", num),
             strict=True,
         )
         limits = [Limit.read(thresholds[name], f"thresholds[{name!r}]") for name in outcome_models]
@@ -173,7 +174,7 @@ class SafeExploration(Strategy):
             SafeBounds(
                 own,
                 domain.points,
-                Ladder(B, sigma, delta, _RIDGES[bounds]),
+                Ladder(B, sigma, delta, RIDGES_OF_BOUNDS[bounds]),
                 check_misspecification(eps),
                 limit,
                 PendingPolicy(pending),
@@ -401,13 +402,14 @@ def _highest(values: Tensor, among: Tensor) -> int:
     return int(first_highest(values.masked_fill(~among, -torch.inf)))
 
 
-def _one_of(given: Any, name: str, allowed: tuple[str, ...]) -> None:
+def require_one_of(given: Any, name: str, allowed: tuple[str, ...]) -> None:
+    """Raises a ValueError unless an argument is one of some texts."""
     if not isinstance(given, str) or given not in allowed:
         shown = " or ".join(f'"{each}"' for each in allowed)
         raise ValueError(f"{name} must be {shown}, got {short(given)}")
 
 
-def _each(given: Any, name: str, num: int) -> list[float]:
+def one_for_each(given: Any, name: str, num: int) -> list[float]:
     """One number for each quantity."""
     numbers = given if isinstance(given, list | tuple) else [given] * num
     if len(numbers) != num:
@@ -415,18 +417,18 @@ def _each(given: Any, name: str, num: int) -> list[float]:
     return [amount(each, name, "non-negative and finite") for each in numbers]
 
 
-def _checked_names(outcome_models: Any, thresholds: Any) -> tuple[str, ...]:
+def checked_names(
+    models: Any, thresholds: Any, argument: str = "outcome_models"
+) -> tuple[str, ...]:
     """The names of the outcomes, which models and thresholds must share."""
-    for given, name in ((outcome_models, "outcome_models"), (thresholds, "thresholds")):
+    for given, name in ((models, argument), (thresholds, "thresholds")):
         if not isinstance(given, Mapping) or not given:
             raise ValueError(f"{name} must be a dict by the names of outcomes, got {short(given)}")
         if not all(isinstance(each, str) and each for each in given):
             raise ValueError(f"{name} must have names that are texts, got {list(given)}")
-    if outcome_models.keys() != thresholds.keys():
-        raise ValueError(
-            f"thresholds must have the names {list(outcome_models)}, got {list(thresholds)}"
-        )
-    return tuple(outcome_models)
+    if models.keys() != thresholds.keys():
+        raise ValueError(f"thresholds must have the names {list(models)}, got {list(thresholds)}")
+    return tuple(models)
 
 
 def _check_model(model: Any, points: Tensor) -> None:
