@@ -9,7 +9,6 @@ from typing import Any, Literal, cast
 
 import torch
 from botorch.acquisition import AcquisitionFunction
-from botorch.exceptions.warnings import OptimizationWarning
 from botorch.generation.gen import gen_candidates_scipy
 from torch import Tensor
 
@@ -322,9 +321,9 @@ class CertifiedSafe(AcquisitionFunction):
         if self.refuted:
             return self._best_of(starts)
         values = self._values(starts)
-        with warnings.catch_warnings():
-            # An ascent that fails ends at a point that may be the best one all the same.
-            warnings.simplefilter("ignore", OptimizationWarning)
+        # BoTorch shows its warning of an ascent that fails past all filters, and the end of such an
+        # ascent may be the best point all the same.
+        with warnings.catch_warnings(record=True):
             ends = [
                 gen_candidates_scipy(
                     starts[row].view(1, 1, -1),
