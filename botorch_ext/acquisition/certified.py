@@ -21,16 +21,18 @@ from botorch_ext.exceptions import ModelRefutedWarning
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.intersected import HalfWidths
 from botorch_ext.search.level_sets import hit_and_run
-from botorch_ext.strategies.adaptive.safe_bounds import Limit, assumptions_at, rounding
-from botorch_ext.strategies.adaptive.safe_exploration import (
+from botorch_ext.widths.base import check_delta, check_misspecification
+from botorch_ext.widths.limits import (
     RIDGES_OF_BOUNDS,
+    Limit,
+    assumptions_at,
     checked_names,
     one_for_each,
     require_one_of,
+    rounding,
 )
-from botorch_ext.strategies.refutation import ToldData
-from botorch_ext.widths.base import check_delta, check_misspecification
 from botorch_ext.widths.tight import Ladder
+from botorch_ext.widths.told_data import ToldData
 
 # Optimisers may violate a constraint by 1e-6, so the constraints keep this distance from the edge
 # of the certified set, relative to the scale of the outcome.

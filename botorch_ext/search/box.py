@@ -40,8 +40,9 @@ _NUM_ON_LINE, _NUM_PEAKS = 33, 10
 # the number of coordinates of a random point that change.
 _MOST_STEPS, _BRIEF = 200, (1, 50, 10)
 # For objectives with kinks: the number of steps of an ascent, which may stop at a kink, then the
-# number of steps along kinks, and the gain at which these end, relative to the screened values.
-_STEPS_TO_KINKS, _STEPS_ALONG_KINKS, _KINK_TOLERANCE = 4, 60, 1e-10
+# number of steps along kinks, the gain at which these end, and the loss at which an end is out of
+# the running, relative to the screened values.
+_STEPS_TO_KINKS, _STEPS_ALONG_KINKS, _KINK_TOLERANCE, _KINK_LOSS = 4, 60, 1e-10, 0.01
 # The number of random points around the ends, their distances in sides of the box, used in turn,
 # and the number of them that are starts.
 _NUM_AROUND, _AROUND, _NUM_NEAR = 128, (0.03, 0.1), 10
@@ -215,8 +216,8 @@ def maximize_on_box(
         if not bool(values.max() > before + least):
             break
     if cuts is not None:
-        tops = _distinct(X, values, box)
-        spread = float(least) / tolerance
+        tops, spread = _distinct(X, values, box), float(least) / tolerance
+        tops = tops[evaluate(objective, tops) >= values.max() - _KINK_LOSS * spread]
         _, ends = along_ridges(
             cuts, box, tops.cpu().numpy(), _KINK_TOLERANCE * spread, _STEPS_ALONG_KINKS
         )

@@ -72,7 +72,8 @@ from botorch_ext.strategies.first_points import FirstPoints
 from botorch_ext.strategies.initial_checks import checked_data
 from botorch_ext.strategies.named_points import Points, joint_rows
 from botorch_ext.strategies.noted_warnings import NotedWarnings, level_of_the_caller
-from botorch_ext.strategies.refutation import Alarm, ToldData
+from botorch_ext.strategies.refutation import Alarm
+from botorch_ext.widths.told_data import ToldData
 
 # The largest number of trials of one ask; more would take hours.
 _MOST_TRIALS = 100_000

@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
-from torch import Tensor
-
-from botorch_ext.models.norm_bounds import gram_and_residuals, squared_norm_bound
-from botorch_ext.models.posterior import GrowingPosterior
 from botorch_ext.state import State
 from botorch_ext.widths import Width
 from botorch_ext.widths.composed import Assumptions, assumptions_of
 from botorch_ext.widths.tight import RIDGES
+from botorch_ext.widths.told_data import ToldData, exceeds
 
 # After so many observations a look comes only when they have grown by a share between these.
 _NUM_EVERY = 32
 _LEAST_GROWTH, _MOST_GROWTH = 1 / 16, 1 / 4
-
-
-class ToldData(NamedTuple):
-    """The told data as a model sees them.
-
-    Args:
-        K: The kernel matrix of the observed points, ``n x n``, in float64.
-        y: The observations minus the prior mean, ``n``, in float64.
-        ridge: The noise variance of the model.
-    """
-
-    K: Tensor
-    y: Tensor
-    ridge: float
-
-    @classmethod
-    def of(cls, posterior: GrowingPosterior, rows: list[int] | None = None) -> Self:
-        """The data of some rows of a single model; None for all rows that are not pending."""
-        return cls(*gram_and_residuals(posterior, rows), float(posterior.noise_variance))
-
-    def norm_bound(self, assumed: Assumptions) -> float:
-        """The certified lower bound of the RKHS norm of f; 0 without data."""
-        if not len(self.y):
-            return 0.0
-        numbers = assumed.ridges, assumed.noise_std, assumed.delta, assumed.misspecification
-        return math.sqrt(squared_norm_bound(*self, *numbers))
-
-    def refute(self, assumed: Assumptions) -> bool:
-        """Whether the lower bound of the RKHS norm exceeds the upper bound that is assumed."""
-        return _exceeds(self.norm_bound(assumed), assumed)
 
 
 class Looks(State):
@@ -103,7 +69,7 @@ class Alarm(Looks):
         if assumed.rkhs_bound > 0:
             growth = 1 - (bound / assumed.rkhs_bound) ** 2
             self._growth = min(max(growth, _LEAST_GROWTH), _MOST_GROWTH)
-        if not _exceeds(bound, assumed):
+        if not exceeds(bound, assumed):
             return None
         self.refuted_at = n = len(told.y)
         return (
@@ -120,10 +86,6 @@ class Alarm(Looks):
         if num_looked_at != len(told.y):
             bound = told.norm_bound(self.assumed)
         refuted_at = self.refuted_at
-        if refuted_at is None and _exceeds(bound, self.assumed):
+        if refuted_at is None and exceeds(bound, self.assumed):
             refuted_at = len(told.y)
         return {"refuted_at": refuted_at, "rkhs_norm_lower_bound": bound}
-
-
-def _exceeds(bound: float, assumed: Assumptions) -> bool:
-    return bound > assumed.rkhs_bound * (1 + 1e-9)

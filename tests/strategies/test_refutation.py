@@ -10,9 +10,9 @@ import botorch_ext as bx
 from botorch_ext.analysis.estimates import rkhs_norm_lower_bound
 from botorch_ext.exceptions import ModelRefutedWarning
 from botorch_ext.problems import RKHSFunction
-from botorch_ext.strategies.refutation import ToldData
 from botorch_ext.widths.composed import Assumptions, assumptions_of
 from botorch_ext.widths.tight import RIDGES
+from botorch_ext.widths.told_data import ToldData
 from tests.helpers import drawn, rbf
 
 POINTS = bx.FiniteSet(drawn(60, 1, seed=1))

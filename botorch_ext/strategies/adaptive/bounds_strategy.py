@@ -41,7 +41,7 @@ from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.strategies.prior_warnings import LOOKS, odd_lengthscales, odd_scale
-from botorch_ext.strategies.refutation import Alarm, ToldData
+from botorch_ext.strategies.refutation import Alarm
 from botorch_ext.widths import Width, as_tensor_like
 from botorch_ext.widths.base import SEVERAL_TIMES, as_widths
 from botorch_ext.widths.composed import (
@@ -51,6 +51,7 @@ from botorch_ext.widths.composed import (
     share_of_enlargement,
 )
 from botorch_ext.widths.tight import Dual, Ladder
+from botorch_ext.widths.told_data import ToldData
 
 # The number of last points that an enlargement at each point must dominate for a warning.
 NUM_LATEST = 16

@@ -15,8 +15,8 @@ from botorch_ext.models.kernel_variants import shrunk_lengthscale
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.bounds import Models
 from botorch_ext.strategies.events import Trial
-from botorch_ext.strategies.refutation import ToldData
 from botorch_ext.widths import check_delta, require
+from botorch_ext.widths.told_data import ToldData
 
 
 class Standing(Protocol):

@@ -2,72 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import cast
 
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import amount, short
 from botorch_ext.domains.ranks import first_highest
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.intersected import HalfWidths
-from botorch_ext.state import Immutable, State
+from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, TrialRows
 from botorch_ext.strategies.events import Event, History
-from botorch_ext.strategies.refutation import Looks, ToldData
-from botorch_ext.widths.composed import Assumptions
+from botorch_ext.strategies.refutation import Looks
+from botorch_ext.widths.limits import Limit, assumptions_at, rounding
 from botorch_ext.widths.tight import Ladder
-
-# The share of the scale of a quantity that rounding may change.
-_ROUNDING = 1e-9
-_LIMIT = re.compile(r"(<=|>=)(.*)")
-
-
-@dataclass(frozen=True)
-class Limit(Immutable):
-    """A limit of a quantity.
-
-    Args:
-        bound: The limit, in units of the quantity.
-        sign: 1 if the quantity must be at least the limit, -1 if at most.
-    """
-
-    bound: float
-    sign: float
-
-    @classmethod
-    def read(cls, given: Any, name: str) -> Self:
-        """The limit that a text such as ``"<= 5.0"`` or ``">= 0.3"`` says.
-
-        Raises:
-            ValueError: If it is no such text.
-        """
-        found = _LIMIT.fullmatch(given.strip()) if isinstance(given, str) else None
-        try:
-            if found is not None:
-                bound = amount(float(found[2]), name, "finite")
-                return cls(bound, 1.0 if found[1] == ">=" else -1.0)
-        except ValueError:
-            pass
-        raise ValueError(f'{name} must be a text like "<= 5.0" or ">= 0.3", got {short(given)}')
-
-    def slack(self, lower: Tensor, upper: Tensor) -> Tensor:
-        """By how much the worst value between two bounds is within the limit."""
-        return lower - self.bound if self.sign > 0 else self.bound - upper
-
-
-def rounding(rkhs_bound: float, limit: Limit | None) -> float:
-    """By how much rounding may change a bound of a quantity whose RKHS norm is at most B."""
-    return _ROUNDING * (rkhs_bound + (0.0 if limit is None else abs(limit.bound)))
-
-
-def assumptions_at(width: Ladder, misspecification: float) -> Assumptions:
-    """What bounds at several ridges assume of a quantity with a misspecification."""
-    numbers = width.rkhs_bound, width.noise_std, width.delta, misspecification
-    return Assumptions(*numbers, ridges=width.ridges or ())
+from botorch_ext.widths.told_data import ToldData
 
 
 class SafeBounds(State):

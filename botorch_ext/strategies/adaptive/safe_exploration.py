@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import amount, short, whole_number
+from botorch_ext.checks import short, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.domains.ranks import first_highest
@@ -20,18 +20,24 @@ from botorch_ext.search.box_balls import Norm
 from botorch_ext.search.perturbations import Perturbations
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy
-from botorch_ext.strategies.adaptive.safe_bounds import Limit, SafeBounds
+from botorch_ext.strategies.adaptive.safe_bounds import SafeBounds
 from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Attached, Event, Told, Trial
 from botorch_ext.widths.base import check_delta, check_misspecification
-from botorch_ext.widths.tight import RIDGES, Ladder
+from botorch_ext.widths.limits import (
+    RIDGES_OF_BOUNDS,
+    Limit,
+    checked_names,
+    one_for_each,
+    require_one_of,
+)
+from botorch_ext.widths.tight import Ladder
 
 #: A function from the rows of the certified points, the strategy and a seed to one of these rows.
 Rule = Callable[[Tensor, "SafeExploration", int], int]
 
 #: The ridges of each kind of bounds.
-RIDGES_OF_BOUNDS = {"mixture": (1.0,), "ladder": RIDGES}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -400,35 +406,6 @@ class SafeExploration(Strategy):
 def _highest(values: Tensor, among: Tensor) -> int:
     """The first row with the largest value, among those of a mask."""
     return int(first_highest(values.masked_fill(~among, -torch.inf)))
-
-
-def require_one_of(given: Any, name: str, allowed: tuple[str, ...]) -> None:
-    """Raises a ValueError unless an argument is one of some texts."""
-    if not isinstance(given, str) or given not in allowed:
-        shown = " or ".join(f'"{each}"' for each in allowed)
-        raise ValueError(f"{name} must be {shown}, got {short(given)}")
-
-
-def one_for_each(given: Any, name: str, num: int) -> list[float]:
-    """One number for each quantity."""
-    numbers = given if isinstance(given, list | tuple) else [given] * num
-    if len(numbers) != num:
-        raise ValueError(f"{name} must be one number, or one for each of {num}, got {len(numbers)}")
-    return [amount(each, name, "non-negative and finite") for each in numbers]
-
-
-def checked_names(
-    models: Any, thresholds: Any, argument: str = "outcome_models"
-) -> tuple[str, ...]:
-    """The names of the outcomes, which models and thresholds must share."""
-    for given, name in ((models, argument), (thresholds, "thresholds")):
-        if not isinstance(given, Mapping) or not given:
-            raise ValueError(f"{name} must be a dict by the names of outcomes, got {short(given)}")
-        if not all(isinstance(each, str) and each for each in given):
-            raise ValueError(f"{name} must have names that are texts, got {list(given)}")
-    if models.keys() != thresholds.keys():
-        raise ValueError(f"thresholds must have the names {list(models)}, got {list(thresholds)}")
-    return tuple(models)
 
 
 def _check_model(model: Any, points: Tensor) -> None:

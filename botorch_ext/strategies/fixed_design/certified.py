@@ -36,10 +36,11 @@ from botorch_ext.strategies.fixed_design.survivors import (
     survivors_of,
 )
 from botorch_ext.strategies.initial_checks import probes_of
-from botorch_ext.strategies.refutation import Alarm, ToldData
+from botorch_ext.strategies.refutation import Alarm
 from botorch_ext.widths import ConfidenceModel, Width, as_width
 from botorch_ext.widths.base import check_rkhs_bound, require
 from botorch_ext.widths.composed import require_plain
+from botorch_ext.widths.told_data import ToldData
 
 Buy = Literal["useful", "always"]
 

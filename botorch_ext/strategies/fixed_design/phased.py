@@ -30,10 +30,11 @@ from botorch_ext.strategies.fixed_design.survivors import (
     survivors_of,
 )
 from botorch_ext.strategies.initial_checks import probes_of
-from botorch_ext.strategies.refutation import Alarm, ToldData
+from botorch_ext.strategies.refutation import Alarm
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta
 from botorch_ext.widths.composed import require_plain
+from botorch_ext.widths.told_data import ToldData
 
 
 class PhasedElimination(RoundStrategy):

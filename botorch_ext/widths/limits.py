@@ -1,0 +1,94 @@
+"""Limits of measured quantities, and the arguments of methods that keep within them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from torch import Tensor
+
+from botorch_ext.checks import amount, short
+from botorch_ext.state import Immutable
+from botorch_ext.widths.composed import Assumptions
+from botorch_ext.widths.tight import RIDGES, Ladder
+
+#: The ridges that ``bounds`` of such a method names.
+RIDGES_OF_BOUNDS = {"mixture": (1.0,), "ladder": RIDGES}
+# The share of the scale of a quantity that rounding may change.
+_ROUNDING = 1e-9
+_LIMIT = re.compile(r"(<=|>=)(.*)")
+
+
+@dataclass(frozen=True)
+class Limit(Immutable):
+    """A limit of a quantity.
+
+    Args:
+        bound: The limit, in units of the quantity.
+        sign: 1 if the quantity must be at least the limit, -1 if at most.
+    """
+
+    bound: float
+    sign: float
+
+    @classmethod
+    def read(cls, given: Any, name: str) -> Self:
+        """The limit that a text such as ``"<= 5.0"`` or ``">= 0.3"`` says.
+
+        Raises:
+            ValueError: If it is no such text.
+        """
+        found = _LIMIT.fullmatch(given.strip()) if isinstance(given, str) else None
+        try:
+            if found is not None:
+                bound = amount(float(found[2]), name, "finite")
+                return cls(bound, 1.0 if found[1] == ">=" else -1.0)
+        except ValueError:
+            pass
+        raise ValueError(f'{name} must be a text like "<= 5.0" or ">= 0.3", got {short(given)}')
+
+    def slack(self, lower: Tensor, upper: Tensor) -> Tensor:
+        """By how much the worst value between two bounds is within the limit."""
+        return lower - self.bound if self.sign > 0 else self.bound - upper
+
+
+def rounding(rkhs_bound: float, limit: Limit | None) -> float:
+    """By how much rounding may change a bound of a quantity whose RKHS norm is at most B."""
+    return _ROUNDING * (rkhs_bound + (0.0 if limit is None else abs(limit.bound)))
+
+
+def assumptions_at(width: Ladder, misspecification: float) -> Assumptions:
+    """What bounds at several ridges assume of a quantity with a misspecification."""
+    numbers = width.rkhs_bound, width.noise_std, width.delta, misspecification
+    return Assumptions(*numbers, ridges=width.ridges or ())
+
+
+def require_one_of(given: Any, name: str, allowed: tuple[str, ...]) -> None:
+    """Raises a ValueError unless an argument is one of some texts."""
+    if not isinstance(given, str) or given not in allowed:
+        shown = " or ".join(f'"{each}"' for each in allowed)
+        raise ValueError(f"{name} must be {shown}, got {short(given)}")
+
+
+def one_for_each(given: Any, name: str, num: int) -> list[float]:
+    """One number for each quantity."""
+    numbers = given if isinstance(given, list | tuple) else [given] * num
+    if len(numbers) != num:
+        raise ValueError(f"{name} must be one number, or one for each of {num}, got {len(numbers)}")
+    return [amount(each, name, "non-negative and finite") for each in numbers]
+
+
+def checked_names(
+    models: Any, thresholds: Any, argument: str = "outcome_models"
+) -> tuple[str, ...]:
+    """The names of the outcomes, which models and thresholds must share."""
+    for given, name in ((models, argument), (thresholds, "thresholds")):
+        if not isinstance(given, Mapping) or not given:
+            raise ValueError(f"{name} must be a dict by the names of outcomes, got {short(given)}")
+        if not all(isinstance(each, str) and each for each in given):
+            raise ValueError(f"{name} must have names that are texts, got {list(given)}")
+    if models.keys() != thresholds.keys():
+        raise ValueError(f"thresholds must have the names {list(models)}, got {list(thresholds)}")
+    return tuple(models)
