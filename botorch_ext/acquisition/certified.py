@@ -218,7 +218,7 @@ class CertifiedSafe(AcquisitionFunction):
         starts of `initial_conditions`.
 
         An optimiser may leave the certified set all the same: compare `slack` with 0 before a point
-        is used, or call `optimize`.
+        is used, or call ``optimize``.
 
         Returns:
             For each outcome a function of one point, ``d``, and True. The function is non-negative

@@ -23,7 +23,7 @@ from botorch_ext.studies.study import Study
 
 @dataclass(frozen=True, repr=False)
 class OptimizeResult(RunResult):
-    """The result of `optimize`, in the sign of the objective.
+    """The result of `botorch_ext.optimize`, in the sign of the objective.
 
     Its other arguments are those of `RunResult`.
 
