@@ -14,7 +14,7 @@ from torch import Tensor
 
 from botorch_ext.acquisition.input_checks import as_batch, as_rows
 from botorch_ext.checks import short, whole_number
-from botorch_ext.domains import Box
+from botorch_ext.domains import Box, host
 from botorch_ext.domains.bounds import BoundsLike
 from botorch_ext.domains.points import PointsLike
 from botorch_ext.exceptions import ModelRefutedWarning
@@ -366,7 +366,7 @@ class CertifiedSafe(AcquisitionFunction):
     def _spread(self, box: Box, known: Tensor, num: int, seed: int) -> Tensor:
         """Certified points that move away from random known ones, ``num x d``."""
         generator = torch.Generator().manual_seed(seed)
-        rows = torch.randint(len(known), (num,), generator=generator).to(known.device)
+        rows = host.randint(len(known), (num,), generator=generator).to(known.device)
 
         def margin(U: Tensor, level: Tensor | float) -> Tensor:
             X = box.from_unit(U)

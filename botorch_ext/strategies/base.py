@@ -784,7 +784,8 @@ class Strategy(NotedWarnings):
 
             - ``refuted_at``: the number of observations when data refuted what the width assumes
               of f and of the noise, or None. The test is made after each of the first 32
-              observations, more and more rarely after that, and by this method;
+              observations and more and more rarely after that, but not on a GPU, and by this
+              method;
             - ``rkhs_norm_lower_bound``: the lower bound of the RKHS norm of f by which they are
               tested, as `rkhs_norm_lower_bound` computes it.
         """
@@ -1111,7 +1112,9 @@ class Strategy(NotedWarnings):
             vars(self).update(vars(self._corrected(self.history.events)))
             return
         self._absorb(event)
-        if self._alarm is not None and isinstance(event, Told | Attached):
+        # On a GPU a look would make the host wait.
+        is_looked_at = isinstance(event, Told | Attached) and not self.domain.like.is_cuda
+        if self._alarm is not None and is_looked_at:
             num_before = 0 if self._initial is None else len(self._initial[1])
             if self._alarm.begin(num_before + len(self.history.values)):
                 said = self._alarm.look(self._told_data())

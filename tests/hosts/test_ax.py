@@ -543,7 +543,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(acquisition.__all__))
+# CertifiedSafe is made of another acquisition function, for loops.
+@pytest.mark.parametrize("name", sorted({*acquisition.__all__} - {"CertifiedSafe"}))
 def test_each_acquisition_function_asks_in_ax_also_when_loaded(tmp_path, name):
     ours, strategy = client(), through_json(with_acquisition(name, **OPTIONS[name]))
     given = strategy._nodes[0].generator_specs[0].generator_kwargs

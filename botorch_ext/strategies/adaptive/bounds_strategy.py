@@ -156,7 +156,8 @@ class BoundsStrategy(Strategy):
             domain, or over twenty times the side.
         EnlargementWarning: The misspecification adds more than three times the rest of a width, or
             with the pointwise form of a half-width, at most of the last 16 points.
-        ModelRefutedWarning: The data refute what the width of a single model assumes.
+        ModelRefutedWarning: The data refute what the width of a single model assumes. On a GPU only
+            the report says so.
         PriorScaleWarning: 8, 16, 32 or 64 observations contradict the scale of a single model: they
             are more than 3, or less than a tenth, of its standard deviations away from its mean.
             This is not checked on a GPU.
