@@ -20,7 +20,8 @@ _FALSE_ALARM = 1e-4
 def report(rows: Sequence[Row], options: Options) -> str:
     """Markdown from all rows."""
     texts = [
-        "# Benchmark of safe exploration\n\nAn objective and one outcome of RKHS norm B = 2 on random points, "
+        "# Benchmark of safe exploration\n\n"
+        "An objective and one outcome of RKHS norm B = 2 on random points, "
         "RBF kernel of lengthscale 0.3 sqrt(d), sigma = 0.1, lambda = sigma^2, delta = 0.1. "
         "Safe is an outcome above its 30 % quantile; one seed lies at the 95 % quantile. `mixture` "
         "and `ladder` are those of `safe_exploration`. The others make the same decisions with the "
