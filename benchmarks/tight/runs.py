@@ -71,7 +71,7 @@ class Case:
 
     @property
     def digest(self) -> str:
-        """Of what decides its outcome here."""
+        """The digest of everything that decides the outcome of the run."""
         decides = (*asdict(self).values(), B, SIGMA, LAM, DELTA, EPS, N)
         return hashlib.blake2b(repr(decides).encode(), digest_size=6).hexdigest()
 

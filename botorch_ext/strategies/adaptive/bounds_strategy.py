@@ -516,10 +516,6 @@ class BoundsStrategy(Strategy):
         if not isinstance(of_alive, Width):
             of_alive = [of_alive[id] for id in self.alive for _ in range(self._num_ridges)]
         widths, offsets = models.width(of_alive, t), models.offset(of_alive, t)
-        if self._ridges is None and not any(self._enlargements):
-            if self._rows.policy.inflate:
-                widths = widths * posterior.pending_information_gain().exp()
-            return Bounds(posterior, widths, offsets, context)
         enlargements = caps = limits = None
         inflation = 1.0
         if self._rows.policy.inflate:
