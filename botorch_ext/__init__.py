@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Trial,
     )
     from botorch_ext.studies.optimize import optimize
+    from botorch_ext.studies.replicate import replicate
     from botorch_ext.studies.run import run
     from botorch_ext.studies.simulate import simulate
     from botorch_ext.studies.study import Study
@@ -83,6 +84,7 @@ __all__ = [
     "plan",
     "plotting",
     "problems",
+    "replicate",
     "report_page",
     "rounds",
     "run",
@@ -118,6 +120,7 @@ _HOMES = {
     ),
     "studies.optimize": ("optimize",),
     "studies.run": ("run",),
+    "studies.replicate": ("replicate",),
     "studies.simulate": ("simulate",),
     "studies.study": ("Study",),
 }

@@ -44,19 +44,19 @@ def reach(values: Tensor, threshold: Tensor | float) -> Tensor:
     """Whether values are at least a threshold, up to rounding.
 
     Args:
-        values: Values, ``n``.
-        threshold: The threshold.
+        values: Values, ``... x n``.
+        threshold: The threshold, or thresholds ``... x 1``.
 
     Returns:
-        A mask, ``n``.
+        A mask, ``... x n``.
     """
     return values >= threshold - _error(values)
 
 
 def _error(values: Tensor) -> Tensor:
-    """The rounding error of the values, from the largest finite one."""
+    """The rounding error of values ``... x n``, from the largest finite one, ``... x 1``."""
     sizes = values.abs()
-    return rounding_of(values.dtype) * sizes.where(sizes.isfinite(), 0).amax()
+    return rounding_of(values.dtype) * sizes.where(sizes.isfinite(), 0).amax(dim=-1, keepdim=True)
 
 
 def highest_first(values: Tensor, num: int | None = None, dim: int = -1) -> Tensor:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from botorch_ext.domains.chunks import in_chunks
 from botorch_ext.domains.shards import Shard
 from botorch_ext.models.batches import ModelParts, Part
 from botorch_ext.models.checks import PriorMean
@@ -54,6 +56,26 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
     def std(self) -> Tensor:
         """The posterior standard deviations at the candidates, ``m x N``."""
         return self._gather(lambda model: model.std)
+
+    @property
+    def variance(self) -> Tensor:
+        """The posterior variances at the candidates, ``m x N``; rounding may make them negative."""
+        return self._gather(lambda model: model.variance)
+
+    def prior_covariances(self, X: Tensor) -> Tensor:
+        """The prior covariances of points with the candidates.
+
+        Args:
+            X: Points, ``n x d``.
+
+        Returns:
+            ``m x n x N``.
+        """
+        chunks = in_chunks(X, len(self) * len(self.candidates))
+        return torch.cat([self._gather(self._covariances_at(chunk)) for chunk in chunks], dim=1)
+
+    def _covariances_at(self, X: Tensor) -> Callable[[FinitePosterior], Tensor]:
+        return lambda model: model.kernel_function(X, self.candidates)
 
     def keep_weights(self) -> None:
         """Keeps the weights of the observations up to date; see `FinitePosterior.keep_weights`."""

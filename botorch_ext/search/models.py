@@ -238,19 +238,19 @@ def best_pair(
     contenders: list[int] | Tensor | None = None,
     probabilities: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """The row of the first candidate with the highest of ``m x N`` bounds, up to rounding, and the
-    position of its model (None if there is one model), ``(1,)`` each. Arguments are those of
-    `best_in_box`."""
+    """The row of the first candidate with the highest of ``... x m x N`` bounds, up to rounding,
+    and the position of its model (None if there is one model), ``... x 1`` each. Arguments are
+    those of `best_in_box`; a mask of contenders is ``... x m``."""
     if probabilities is not None:
         return first_highest(probabilities @ bounds), first_highest(probabilities)
-    if len(bounds) == 1:
-        return first_highest(bounds[0]), None
+    if bounds.shape[-2] == 1:
+        return first_highest(bounds.squeeze(-2)), None
     if isinstance(contenders, Tensor):
         bounds, contenders = bounds.masked_fill(~contenders.unsqueeze(-1), -math.inf), None
     elif contenders is not None:
         bounds = members_of(bounds, contenders)
-    row = first_highest(bounds.amax(dim=0))
-    position = first_highest(bounds.index_select(1, row)[:, 0])
+    row = first_highest(bounds.amax(dim=-2))
+    position = first_highest(bounds.take_along_dim(row.unsqueeze(-1), dim=-1).squeeze(-1))
     return row, position if contenders is None else position.new_tensor(contenders)[position]
 
 

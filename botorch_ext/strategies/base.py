@@ -73,6 +73,7 @@ from botorch_ext.strategies.initial_checks import checked_data
 from botorch_ext.strategies.named_points import Points, joint_rows
 from botorch_ext.strategies.noted_warnings import NotedWarnings, level_of_the_caller
 from botorch_ext.strategies.refutation import Alarm
+from botorch_ext.strategies.replicas import Replicas, Runs
 from botorch_ext.widths.told_data import ToldData
 
 # The largest number of trials of one ask; more would take hours.
@@ -231,6 +232,11 @@ class Strategy(NotedWarnings):
         if self._initial is None or not self.minimize:
             return self._initial
         return self._initial[0], -self._initial[1]
+
+    @property
+    def num_first_points(self) -> int:
+        """The number of points that are asked before any model chooses."""
+        return self._first_points.num
 
     def set_minimize(self, minimize: bool | None) -> None:
         """Says whether small values are good, if it was not said when the strategy was made.
@@ -1029,7 +1035,24 @@ class Strategy(NotedWarnings):
 
     def _seed_of(self, step: int) -> int:
         """The seed of one step, the same whether the steps before it were decided or replayed."""
-        return (self.seed * 1_000_003 + step) % 2**31
+        return seed_of_step(self.seed, step)
+
+    def replicas(self, runs: Runs) -> Replicas:
+        """The states of many runs of this strategy, which has no trials, for `replicate`.
+
+        Args:
+            runs: The runs, on the finite set of this strategy.
+
+        Raises:
+            ValueError: If runs of this strategy are not moved forward together.
+        """
+        raise self._not_replicated(f"a {type(self).__name__}")
+
+    def _not_replicated(self, reason: str) -> ValueError:
+        return ValueError(
+            f"methods must be strategies that replicate moves forward together, got {reason}: "
+            "simulate runs it"
+        )
 
     def _recall(self, trial: Trial) -> Any:
         """Brings this state to where `_decide` left it when a trial was asked, from its ``info``,
@@ -1155,6 +1178,11 @@ class Strategy(NotedWarnings):
         vars(self).update(vars(after))
         if self._unraised:
             self._raise_warnings()
+
+
+def seed_of_step(seed: int, step: int) -> int:
+    """The seed of a step of a strategy with this seed."""
+    return (seed * 1_000_003 + step) % 2**31
 
 
 class _StateBeforeEvents(Immutable):

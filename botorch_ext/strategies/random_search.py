@@ -9,8 +9,9 @@ from torch import Tensor
 
 from botorch_ext.domains import host
 from botorch_ext.strategies.action_sets import Choices
-from botorch_ext.strategies.base import Strategy
+from botorch_ext.strategies.base import Strategy, seed_of_step
 from botorch_ext.strategies.events import Event
+from botorch_ext.strategies.replicas import PlannedReplicas, Replicas, Runs
 
 
 class RandomSearch(Strategy):
@@ -40,16 +41,24 @@ class RandomSearch(Strategy):
     takes_outside = True
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        generator = torch.Generator().manual_seed(self._seed_of(len(self.history.trials)))
+        seed = self._seed_of(len(self.history.trials))
         points = choices.points(self.domain)
         if points is None:
             box: Any = self.domain  # a Box, since it has no points
             if not box.is_plain:
-                return box.settable(box.sample(1, self._seed_of(len(self.history.trials)))[0]), {}
+                return box.settable(box.sample(1, seed)[0]), {}
+            generator = torch.Generator().manual_seed(seed)
             share = host.rand(box.dim, generator=generator, dtype=torch.float64)
             return torch.lerp(box.lower, box.upper, share.to(box.lower)), {}
-        row = int(host.randint(len(points), (), generator=generator))
+        row = _row(len(points), seed)
         return points[row].clone(), choices.places(row)
+
+    def replicas(self, runs: Runs) -> Replicas:
+        num_points, steps = len(self.domain.like), range(runs.horizon)
+        rows = [
+            [_row(num_points, seed_of_step(seed, step)) for step in steps] for seed in runs.seeds
+        ]
+        return PlannedReplicas(runs, torch.tensor(rows, device=self.domain.like.device))
 
     def _absorb(self, event: Event) -> None:
         pass  # nothing to learn
@@ -60,3 +69,7 @@ class RandomSearch(Strategy):
 
     def means_at(self, X: Tensor) -> Tensor:
         return self._maximised()[1]  # whatever the context
+
+
+def _row(num_points: int, seed: int) -> int:
+    return int(host.randint(num_points, (), generator=torch.Generator().manual_seed(seed)))

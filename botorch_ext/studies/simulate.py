@@ -8,13 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
 from botorch_ext.checks import amount, flag, short, whole_number
-from botorch_ext.delays import as_delay
 from botorch_ext.domains import FiniteSet, host, require_same_kind
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.exceptions import WaitingForObservations
@@ -22,7 +20,13 @@ from botorch_ext.problems import ContextualProblem, Problem
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.events import place_of
 from botorch_ext.studies.simulated_functions import as_problem
-from botorch_ext.studies.streams import Source, Stream, action_stream, context_stream
+from botorch_ext.studies.streams import (
+    Source,
+    Stream,
+    action_stream,
+    context_stream,
+    noise_and_delays,
+)
 
 
 @dataclass(frozen=True)
@@ -170,9 +174,7 @@ def simulate(
     noise_std = problem.noise_std if noise_std is None else noise_std
     noise_std = amount(noise_std, "noise_std", "non-negative and finite")
     given = _Given.of(strategy, problem, horizon, contexts, actions)
-    noise_stream, delay_stream = np.random.SeedSequence(seed).spawn(2)
-    noise = noise_std * np.random.default_rng(noise_stream).standard_normal(horizon)
-    delays = as_delay(delay).sample(horizon, np.random.default_rng(delay_stream))
+    noise, delays = noise_and_delays(seed, horizon, noise_std, delay)
     # On a finite set, all values are computed at once if the indices are known.
     table = None
     same = problem.domain is strategy.domain

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from botorch_ext.delays import as_delay
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.exceptions import HorizonReached
@@ -127,3 +128,22 @@ def action_stream(source: Source, domain: Domain) -> Stream:
     """
 
     return Stream(source, "actions", lambda value, name: checked_actions(value, domain, name))
+
+
+def noise_and_delays(
+    seed: int, horizon: int, noise_std: float, delay: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """The noise and the delays of all evaluations of a simulation, from independent streams.
+
+    Args:
+        seed: The seed, the same for all strategies that are compared.
+        horizon: T, the number of evaluations.
+        noise_std: The standard deviation of the Gaussian noise.
+        delay: The distribution of the delays, as for `simulate`.
+
+    Returns:
+        ``T`` numbers and ``T`` delays in steps.
+    """
+    noise_stream, delay_stream = np.random.SeedSequence(seed).spawn(2)
+    noise = noise_std * np.random.default_rng(noise_stream).standard_normal(horizon)
+    return noise, as_delay(delay).sample(horizon, np.random.default_rng(delay_stream))

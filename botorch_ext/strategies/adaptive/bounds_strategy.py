@@ -35,6 +35,7 @@ from botorch_ext.strategies.adaptive.judges import Judge
 from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy, TrialRows
 from botorch_ext.strategies.adaptive.predictions import Interval, Play, Played, ToldOnly
 from botorch_ext.strategies.adaptive.refits import Refits, on_domain
+from botorch_ext.strategies.adaptive.replicas import BoundsReplicas
 from botorch_ext.strategies.adaptive.searches import Highest, Search, Turn
 from botorch_ext.strategies.answers.mixture import GPMixture, in_same_units
 from botorch_ext.strategies.base import Strategy
@@ -42,6 +43,7 @@ from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.strategies.prior_warnings import LOOKS, odd_lengthscales, odd_scale
 from botorch_ext.strategies.refutation import Alarm
+from botorch_ext.strategies.replicas import Replicas, Runs
 from botorch_ext.widths import Width, as_tensor_like
 from botorch_ext.widths.base import SEVERAL_TIMES, as_widths
 from botorch_ext.widths.composed import (
@@ -455,6 +457,28 @@ class BoundsStrategy(Strategy):
         if pick.opponent is not None:
             info["pessimistic"] = self._record(bounds, pick.opponent, place)
         return pick.x, info | fit
+
+    def replicas(self, runs: Runs) -> Replicas:
+        models, policy, search = self._rows.posterior, self._rows.policy, self.search
+        widths = [self.width] if isinstance(self.width, Width) else self.width
+        tests = self.judge.tests_of_runs()
+        refused = {
+            f"a {type(self).__name__}": type(self)._decide is not BoundsStrategy._decide,
+            f"models of {type(models).__name__}": not isinstance(models, FiniteCandidates),
+            "models that change": models.grows or models.has_twins or self.refits is not None,
+            f"a {type(search).__name__} search": type(search) is not Highest,
+            f"a {type(self.judge).__name__} judge": tests is None and type(self.judge) is not Judge,
+            "tests of bounds at several ridges or of pointwise enlargements": tests is not None
+            and (self._ridges is not None or any(self._enlargements)),
+            f"timeout={policy.timeout}": policy.timeout is not None,
+            "a Dual width with delays": runs.has_delays
+            and any(isinstance(ladder_of(own), Dual) for own in widths),
+        }
+        for reason, is_refused in refused.items():
+            if is_refused:
+                raise self._not_replicated(reason)
+        fresh = cast(FiniteCandidates, models).at_ridges((1.0,))
+        return BoundsReplicas(runs, fresh, self.width, policy, tests)
 
     def _catch_up(self) -> None:
         """Adds the waiting rows and values to all models."""

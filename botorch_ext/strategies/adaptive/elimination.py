@@ -92,6 +92,10 @@ class PredictionTests(Judge):
         told = zip(standing.alive, standing.told_data(), strict=True)
         return [id for id, data in told if data.refute(assumed[id if len(assumed) > 1 else 0])]
 
+    def tests_of_runs(self) -> RunningTests | None:
+        one_sided = len(self.running.sides) == 1
+        return self.running if one_sided and not self._assumed else None
+
     def complete(self, report: dict[str, Any]) -> dict[str, Any]:
         first, *others = self.running.sides
         for model, line in enumerate(report["models"]):

@@ -14,6 +14,7 @@ from botorch_ext.domains.ranks import first_highest
 from botorch_ext.models.kernel_variants import shrunk_lengthscale
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.bounds import Models
+from botorch_ext.strategies.adaptive.prediction_tests import RunningTests
 from botorch_ext.strategies.events import Trial
 from botorch_ext.widths import check_delta, require
 from botorch_ext.widths.told_data import ToldData
@@ -108,6 +109,11 @@ class Judge(State):
             The positions among the candidates of the models that are refuted.
         """
         return []
+
+    def tests_of_runs(self) -> RunningTests | None:
+        """The tests that eliminate models in runs which are moved forward together; None if there
+        are none."""
+        return None
 
     def complete(self, report: dict[str, Any]) -> dict[str, Any]:
         """The report of the strategy with the entries that a judge adds.

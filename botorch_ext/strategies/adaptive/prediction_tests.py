@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from botorch_ext.state import State
 from botorch_ext.widths import check_delta, check_misspecification, check_noise_std
@@ -30,6 +30,11 @@ def noise_scale(
     """
     union = 2 * num_sides * num_models * math.pi**2 * t**2 / (3 * delta)
     return 2 * noise_std**2 * math.log(union)
+
+
+def noise_bound(xi: Any, count: Any) -> Any:
+    """sqrt(xi n), which the noise of n observations sums to at most; numbers or tensors."""
+    return (xi * count) ** 0.5
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,7 @@ class RunningTests(State):
             side=side,
             count=count,
             error=error + (0.0 if before is None else before.error),
-            noise_bound=math.sqrt(xi * count),
+            noise_bound=noise_bound(xi, count),
             width_bound=(
                 half_width + self.misspecification + (0.0 if before is None else before.width_bound)
             ),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor
 
 from botorch_ext.checks import flag
 from botorch_ext.delays import SeenDelays
 from botorch_ext.delays.rounds import Rounds
-from botorch_ext.domains import Domain
+from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.exceptions import HorizonWarning
+from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.records import in_sign, plain
 from botorch_ext.state import parts_of
@@ -20,6 +21,7 @@ from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.events import Asked, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.horizon import ObservedMeans, require_prior, waiting
 from botorch_ext.strategies.fixed_design.progress import Progress
+from botorch_ext.strategies.fixed_design.replicas import RoundReplicas
 from botorch_ext.strategies.fixed_design.round import Closing, Round
 from botorch_ext.strategies.fixed_design.round_records import Opening, PlayedInRound
 from botorch_ext.strategies.fixed_design.round_strategy import RoundStrategy
@@ -31,6 +33,7 @@ from botorch_ext.strategies.fixed_design.survivors import (
 )
 from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.strategies.refutation import Alarm
+from botorch_ext.strategies.replicas import Replicas, Runs
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta
 from botorch_ext.widths.composed import require_plain
@@ -231,6 +234,18 @@ class PhasedElimination(RoundStrategy):
         self.rounds[-1] = round.ended(closing)
         self._progress = replace(self._progress, survivors=survivors).next_round()
         return closing
+
+    def replicas(self, runs: Runs) -> Replicas:
+        allowance = getattr(self.round_lengths, "allowance", None)
+        if getattr(allowance, "learns", False):
+            raise self._not_replicated("rounds whose lengths depend on seen delays")
+        if self.waits and runs.has_delays:
+            raise self._not_replicated("rounds that wait for late results")
+        if runs.horizon > self.horizon:
+            raise ValueError(f"horizon must be at most {self.horizon}, got {runs.horizon}")
+        models = CandidateModels.of(self.model).on(cast(FiniteSet, self.domain).points)
+        lengths = self.round_lengths.lengths(self.horizon, self.delta)
+        return RoundReplicas(runs, models, self.width, lengths)
 
     # --- the next state ---------------------------------------------------------------------------
 

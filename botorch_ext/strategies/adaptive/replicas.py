@@ -1,0 +1,189 @@
+"""Many runs of a strategy that plays confidence bounds, moved forward together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from botorch_ext.models.finite_models import FiniteCandidates
+from botorch_ext.models.replicated import PriorCovariances, ReplicatedPosterior
+from botorch_ext.search.intersected import HalfWidths, intersected
+from botorch_ext.search.models import best_pair
+from botorch_ext.strategies.adaptive.pending import PendingPolicy
+from botorch_ext.strategies.adaptive.prediction_tests import RunningTests, noise_bound, noise_scale
+from botorch_ext.strategies.replicas import Replicas, Results, Runs, widths_of
+from botorch_ext.widths.base import Width
+from botorch_ext.widths.composed import ladder_of, pointwise_misspecification
+
+
+class BoundsReplicas(Replicas):
+    """Runs of a `BoundsStrategy` on a finite set.
+
+    Args:
+        runs: The runs.
+        models: The m models on the set, without data.
+        width: The width of all models, or one for each.
+        policy: How pending trials count.
+        tests: The tests that eliminate models; None if all models play.
+    """
+
+    def __init__(
+        self,
+        runs: Runs,
+        models: FiniteCandidates,
+        width: Width | Sequence[Width],
+        policy: PendingPolicy,
+        tests: RunningTests | None = None,
+    ) -> None:
+        super().__init__(runs)
+        self.width, self.policy = width, policy
+        widths = [width] if isinstance(width, Width) else list(width)
+        ladder = ladder_of(widths[0])
+        ridges = (1.0,) if ladder is None or ladder.ridges is None else ladder.ridges
+        self._num_models, self._num_ridges = len(models), len(ridges)
+        self._enlargements = [pointwise_misspecification(own) for own in widths]
+        keeps_weights = any(self._enlargements)
+        prior, at_ridges = PriorCovariances(models, len(ridges)), models.at_ridges(ridges)
+        rows, values = runs.initial
+        num_rows = rows.shape[1] + runs.horizon
+        told = ReplicatedPosterior(at_ridges, prior, runs.num_runs, num_rows, keeps_weights)
+        is_pending = runs.has_delays and policy.pending == "hallucinate"
+        asked = told
+        if is_pending:
+            asked = ReplicatedPosterior(at_ridges, prior, runs.num_runs, num_rows)
+        # The posteriors with the results alone, and with the pending trials.
+        self._told, self._asked = told, asked
+        for posterior in {told, asked}:
+            posterior.add(rows, values)
+        self._tests = None if tests is None else _Tests(tests, runs, self._num_models, told.mean)
+
+    @property
+    def num_bytes(self) -> int:
+        return sum(posterior.num_bytes for posterior in {self._told, self._asked})
+
+    def _decide(self, step: int) -> Tensor:
+        self._catch_up()
+        asked, told, R = self._asked, self._told, self.runs.num_runs
+        half = self._half(asked, asked.std)
+        upper = told.mean + half
+        if self._num_ridges > 1:
+            upper = intersected(upper, self._num_ridges, 1)
+        alive = None if self._tests is None else self._tests.alive
+        row, model = best_pair(upper.view(R, self._num_models, -1), alive)
+        if self._tests is not None:
+            model = torch.zeros_like(row) if model is None else model
+            member = torch.arange(R, device=row.device)[:, None] * self._num_models + model
+            mean = told.mean[member, row]
+            if told is asked:
+                half_width = half[member, row]
+            else:
+                widths, offsets = self._widths(told)
+                half_width = widths[member] * told.variance[member, row].clamp_min(0).sqrt()
+                half_width = half_width + offsets[member]
+            self._tests.predict(step, model, mean, half_width)
+        return row
+
+    def tell(self, results: Results) -> None:
+        index, Y, added = results.index, results.values, results.added
+        minimum = self.policy.minimum
+        if results.at_once and self._told is self._asked:
+            self._told.add(index, Y)
+            self.newest = None
+        elif minimum is not None:
+            self._catch_up()
+            change = Y - minimum
+            self._told.move_mean(index, change if added is None else change * added.mask)
+        else:
+            self._catch_up()
+            self._told.add(index, Y, added)
+        if self._tests is not None:
+            self._tests.learn(results)
+
+    def _catch_up(self) -> None:
+        """Adds the pending trials that were asked last."""
+        if self.newest is None:
+            return
+        if self.policy.minimum is not None:
+            values = torch.full_like(self.newest, self.policy.minimum, dtype=self._asked.mean.dtype)
+            self._asked.add(self.newest, values)
+        elif self._asked is not self._told:
+            self._asked.add(self.newest)
+        self.newest = None
+
+    # --- widths -----------------------------------------------------------------------------------
+
+    def _half(self, posterior: ReplicatedPosterior, std: Tensor) -> Tensor:
+        """The half-widths at all candidates, ``M x N``."""
+        widths, offsets = self._widths(posterior)
+        inflation = 1.0
+        if self.policy.inflate:
+            inflation = (posterior.information_gain() - self._told.information_gain()).exp()
+            widths = widths * inflation
+        if not any(self._enlargements):
+            return HalfWidths(widths, offsets).of(std)
+        eps = widths.new_tensor(self._enlargements).expand(self._num_models)
+        eps = eps.repeat_interleave(self._num_ridges).repeat(self.runs.num_runs)
+        caps = None
+        if posterior is not self._told:
+            t = posterior.of_members(posterior.counts_on_device[:, None] + 1)[:, 0]
+            caps = (t / posterior.noise_variance).sqrt() * inflation
+        return HalfWidths(widths, offsets, eps, caps).of(std, self._told.weight_norms())
+
+    def _widths(self, posterior: ReplicatedPosterior) -> tuple[Tensor, Tensor]:
+        return widths_of(posterior, self.width, self._num_ridges)
+
+
+class _Tests:
+    """The running sums of `RunningTests` in R runs.
+
+    Args:
+        tests: The tests of one run.
+        runs: The runs.
+        num_models: m, the number of models.
+        like: A tensor with the dtype and the device of the models.
+    """
+
+    def __init__(self, tests: RunningTests, runs: Runs, num_models: int, like: Tensor) -> None:
+        R, T, num_initial = runs.num_runs, runs.horizon, runs.initial[0].shape[1]
+        self._misspecification = tests.misspecification
+        #: A mask of the models that are not eliminated, ``R x m``.
+        self.alive = torch.ones(R, num_models, dtype=torch.bool, device=like.device)
+        self._error, self._count, self._width_bound = like.new_zeros(3, R, num_models).unbind()
+        steps = range(num_initial + T + 1)
+        number = tests.noise_std, tests.delta
+        self._xi = like.new_tensor([noise_scale(*number, max(t, 1), num_models) for t in steps])
+        self._num_told = torch.full_like(self.alive[:, :1], num_initial, dtype=torch.long)
+        # The model, the mean and the half-width of each trial; -1 for trials without a model.
+        self._model = torch.full((R, T), -1, device=like.device)
+        self._mean, self._half = like.new_zeros(2, R, T).unbind()
+
+    def predict(self, step: int, model: Tensor, mean: Tensor, half: Tensor) -> None:
+        """Notes what the models predict that chose a trial, ``R x 1`` each."""
+        at = slice(step, step + 1)
+        self._model[:, at], self._mean[:, at], self._half[:, at] = model, mean, half
+
+    def learn(self, results: Results) -> None:
+        """Eliminates models by results, one after the other."""
+        for j in range(results.index.shape[1]):
+            at = slice(j, j + 1)
+            trial, added = results.trials[:, at], results.added
+            is_told = (
+                torch.ones_like(trial, dtype=torch.bool) if added is None else added.mask[:, at]
+            )
+            self._num_told = self._num_told + is_told
+            model = self._model.gather(1, trial)
+            counts = is_told & (model >= 0)
+            model = model.clamp_min(0)
+            counts = counts & self.alive.gather(1, model)
+            half = self._half.gather(1, trial) + self._misspecification
+            new = results.values[:, at] - self._mean.gather(1, trial), torch.ones_like(half), half
+            sums = []
+            for total, one in zip((self._error, self._count, self._width_bound), new, strict=True):
+                total.scatter_add_(1, model, one * counts)
+                sums.append(total.gather(1, model))
+            error, count, width_bound = sums
+            bound = noise_bound(self._xi[self._num_told], count) + width_bound
+            fails = counts & (bound < error.abs()) & (self.alive.sum(dim=1, keepdim=True) > 1)
+            self.alive.scatter_(1, model, self.alive.gather(1, model) & ~fails)

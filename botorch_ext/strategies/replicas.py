@@ -1,0 +1,175 @@
+"""The states of one strategy in many independent runs on a finite set, moved forward together."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from botorch_ext.models.replicated import Added, ReplicatedPosterior
+from botorch_ext.strategies.adaptive.predictions import ToldOnly
+from botorch_ext.widths import Width, as_tensor_like
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """R runs of a strategy without trials.
+
+    Args:
+        seeds: The seed of the strategy in each run.
+        horizon: T, the number of trials of a run.
+        has_delays: Whether a result may come later than before the next ask.
+        first: The rows of the first points, ``R x n``, which no model chooses.
+        initial: The rows and the values of the observations from before the runs, ``R x n0`` each.
+    """
+
+    seeds: list[int]
+    horizon: int
+    has_delays: bool
+    first: Tensor
+    initial: tuple[Tensor, Tensor]
+
+    @property
+    def num_runs(self) -> int:
+        return len(self.seeds)
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Results that arrive before the same ask, at most k in each of R runs.
+
+    Args:
+        trials: The numbers of their trials, ``R x k``.
+        trials_on_host: The same numbers on the host.
+        index: The rows of their points, ``R x k``.
+        values: The observations, ``R x k``.
+        added: Which of the k results there are in each run; None for all.
+        at_once: Whether each run gets the result of the trial that it asked last, and no other.
+    """
+
+    trials: Tensor
+    trials_on_host: np.ndarray
+    index: Tensor
+    values: Tensor
+    added: Added | None
+    at_once: bool
+
+
+class Replicas(ABC):
+    """The states of one strategy in R runs on a finite set, which decide as R strategies would.
+
+    Args:
+        runs: The runs.
+    """
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs = runs
+        #: The rows that were asked last and are not told yet, ``R x 1``; None for none.
+        self.newest: Tensor | None = None
+
+    def ask(self, step: int) -> Tensor:
+        """Chooses the next point of each run.
+
+        Args:
+            step: The number of the trial, from 0.
+
+        Returns:
+            The rows, ``R x 1``.
+        """
+        first = self.runs.first
+        is_first = step < first.shape[1]
+        self.newest = first[:, step : step + 1] if is_first else self._decide(step)
+        return self.newest
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of the posteriors of all runs, at their most."""
+        return 0
+
+    @abstractmethod
+    def _decide(self, step: int) -> Tensor: ...
+
+    @abstractmethod
+    def tell(self, results: Results) -> None:
+        """Learns results."""
+
+
+class PlannedReplicas(Replicas):
+    """Runs whose points are known before the first result.
+
+    Args:
+        runs: The runs.
+        index: The rows of all points, ``R x T``.
+    """
+
+    def __init__(self, runs: Runs, index: Tensor) -> None:
+        super().__init__(runs)
+        self._index = index
+
+    def _decide(self, step: int) -> Tensor:
+        return self._index[:, step : step + 1]
+
+    def tell(self, results: Results) -> None:
+        pass
+
+
+def widths_of(
+    posterior: ReplicatedPosterior, width: Width | Sequence[Width], num_ridges: int = 1
+) -> tuple[Tensor, Tensor]:
+    """The widths and the offsets of all members of a posterior, before their next points.
+
+    Widths read the number of observations on the host, so runs with equally many are evaluated
+    together.
+
+    Args:
+        posterior: The posterior.
+        width: The width of all models, or one for each.
+        num_ridges: The number of ridges of each model.
+
+    Returns:
+        ``M`` widths and ``M`` offsets.
+    """
+    found = None
+    for n in np.unique(posterior.counts).tolist():
+        own = _widths_after(posterior, n, width, num_ridges)
+        if found is not None:
+            has_n = posterior.of_members((posterior.counts_on_device == n)[:, None])[:, 0]
+            own = torch.where(has_n, own, found)
+        found = own
+    widths, offsets = cast(Tensor, found)
+    return widths, offsets
+
+
+def _widths_after(
+    posterior: ReplicatedPosterior, n: int, width: Width | Sequence[Width], num_ridges: int
+) -> Tensor:
+    """The widths and the offsets of all members if each of them had n observations, ``2 x M``."""
+    noise, gain = posterior.noise_variance, posterior.information_gain()
+    form, points = posterior.quadratic_form(), posterior.candidates
+
+    def at(width: Width, members: Tensor | slice) -> Tensor:
+        ridge = noise[members]
+        model = _Members(ridge, n, points.shape[-1], gain[members], form[members], points)
+        numbers = width(n + 1, model), width.offset(n + 1, model)
+        return torch.stack([as_tensor_like(each, ridge).expand(ridge.shape) for each in numbers])
+
+    if isinstance(width, Width):
+        return at(width, slice(None))
+    members = torch.arange(len(noise), device=noise.device).view(-1, len(width), num_ridges)
+    values = [
+        at(own, members[:, position].flatten()).view(2, -1, num_ridges)
+        for position, own in enumerate(width)
+    ]
+    return torch.stack(values, dim=2).flatten(1)
+
+
+@dataclass(frozen=True)
+class _Members(ToldOnly):
+    """What a width reads of some members of a `ReplicatedPosterior`."""
+
+    candidates: Tensor | None = None
