@@ -303,7 +303,7 @@ class ModelParts(ABC, Generic[Model]):
                     entry,
                     name=f"{entry.name}, ridge {ridge:g}",
                     noise_variance=ridge * entry.noise_variance,
-                    lengthscale=None,
+                    lengthscale=entry.lengthscale if ridge == 1.0 else None,
                     twin_of=f"{entry.twin_of}, ridge {ridge:g}" if entry.twin_of else None,
                 )
                 for entry in self._entries

@@ -154,6 +154,13 @@ class ReplicatedPosterior:
         """y' (K + lambda I)^-1 y of the observations, ``M``, if all of them have values."""
         return self._form
 
+    def log_marginal_likelihood(self) -> Tensor:
+        """The log marginal likelihoods of the observations, ``M``, if all of them have values and
+        no jitter was needed."""
+        n = self.of_members(self.counts_on_device[:, None])[:, 0]
+        constant = n / 2 * (2 * math.pi * self.noise_variance).log()
+        return -self._form / 2 - self._gain - constant
+
     def weight_norms(self) -> Tensor:
         """The sums of the absolute weights of the observations in the means, ``M x N``, if the
         weights are kept."""

@@ -240,9 +240,11 @@ def best_pair(
 ) -> tuple[Tensor, Tensor | None]:
     """The row of the first candidate with the highest of ``... x m x N`` bounds, up to rounding,
     and the position of its model (None if there is one model), ``... x 1`` each. Arguments are
-    those of `best_in_box`; a mask of contenders is ``... x m``."""
+    those of `best_in_box`; a mask of contenders is ``... x m``, and so are
+    probabilities."""
     if probabilities is not None:
-        return first_highest(probabilities @ bounds), first_highest(probabilities)
+        average = (probabilities.unsqueeze(-2) @ bounds).squeeze(-2)
+        return first_highest(average), first_highest(probabilities)
     if bounds.shape[-2] == 1:
         return first_highest(bounds.squeeze(-2)), None
     if isinstance(contenders, Tensor):

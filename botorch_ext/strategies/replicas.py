@@ -81,6 +81,7 @@ class Replicas(ABC):
         Returns:
             The rows, ``R x 1``.
         """
+        self._catch_up()
         first = self.runs.first
         is_first = step < first.shape[1]
         self.newest = first[:, step : step + 1] if is_first else self._decide(step)
@@ -90,6 +91,10 @@ class Replicas(ABC):
     def num_bytes(self) -> int:
         """The bytes of the posteriors of all runs, at their most."""
         return 0
+
+    def _catch_up(self) -> None:
+        """Notes that the points that were asked last are pending."""
+        self.newest = None
 
     @abstractmethod
     def _decide(self, step: int) -> Tensor: ...

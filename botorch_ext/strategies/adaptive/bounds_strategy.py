@@ -467,7 +467,6 @@ class BoundsStrategy(Strategy):
             f"models of {type(models).__name__}": not isinstance(models, FiniteCandidates),
             "models that change": models.grows or models.has_twins or self.refits is not None,
             f"a {type(search).__name__} search": type(search) is not Highest,
-            f"a {type(self.judge).__name__} judge": tests is None and type(self.judge) is not Judge,
             "tests of bounds at several ridges or of pointwise enlargements": tests is not None
             and (self._ridges is not None or any(self._enlargements)),
             f"timeout={policy.timeout}": policy.timeout is not None,
@@ -478,7 +477,7 @@ class BoundsStrategy(Strategy):
             if is_refused:
                 raise self._not_replicated(reason)
         fresh = cast(FiniteCandidates, models).at_ridges((1.0,))
-        return BoundsReplicas(runs, fresh, self.width, policy, tests)
+        return BoundsReplicas(runs, fresh, self.width, policy, self.judge)
 
     def _catch_up(self) -> None:
         """Adds the waiting rows and values to all models."""

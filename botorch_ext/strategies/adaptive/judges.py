@@ -57,7 +57,8 @@ class Standing(Protocol):
         ...
 
     def evidence(self) -> Tensor:
-        """The log marginal likelihoods of the told data, ``m``, in the order of ``alive``."""
+        """The log marginal likelihoods of the told data, ``m``, in the order of ``alive``; of R
+        runs that are moved forward together ``R x m``."""
         ...
 
 
@@ -111,8 +112,14 @@ class Judge(State):
         return []
 
     def tests_of_runs(self) -> RunningTests | None:
-        """The tests that eliminate models in runs which are moved forward together; None if there
-        are none."""
+        """The tests that eliminate models in R runs which are moved forward together; None if there
+        are none. Contenders and weights are then asked for with evidence of shape ``R x m``.
+
+        Raises:
+            ValueError: If the judge does not decide for several runs.
+        """
+        if type(self) not in (Judge, Likeliest, Credible, Averaging, Schedule):
+            raise ValueError(f"judge must decide for several runs, got a {type(self).__name__}")
         return None
 
     def complete(self, report: dict[str, Any]) -> dict[str, Any]:
@@ -134,8 +141,12 @@ class Likeliest(Judge):
 
     advises = True
 
-    def contenders(self, standing: Standing) -> list[int]:
-        return [int(first_highest(standing.evidence()))]
+    def contenders(self, standing: Standing) -> list[int] | Tensor:
+        evidence = standing.evidence()
+        best = first_highest(evidence)
+        if evidence.ndim == 1:
+            return [int(best)]
+        return torch.zeros_like(evidence, dtype=torch.bool).scatter(-1, best, True)
 
 
 class Credible(Judge):
@@ -172,7 +183,8 @@ class Credible(Judge):
             return None
         evidence = finite_evidence(standing)
         # A mask, so that on a finite set the host does not wait.
-        return evidence.max() - evidence <= self.reach(len(standing.names))
+        best = evidence.amax(dim=-1, keepdim=True)
+        return best - evidence <= self.reach(len(standing.names))
 
     def complete(self, report: dict[str, Any]) -> dict[str, Any]:
         lines = report["models"]
@@ -189,7 +201,7 @@ class Averaging(Judge):
     advises = True
 
     def weights(self, standing: Standing) -> Tensor:
-        return finite_evidence(standing).softmax(dim=0)
+        return finite_evidence(standing).softmax(dim=-1)
 
 
 class Schedule(Judge):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,6 +13,7 @@ from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.replicated import PriorCovariances, ReplicatedPosterior
 from botorch_ext.search.intersected import HalfWidths, intersected
 from botorch_ext.search.models import best_pair
+from botorch_ext.strategies.adaptive.judges import Judge
 from botorch_ext.strategies.adaptive.pending import PendingPolicy
 from botorch_ext.strategies.adaptive.prediction_tests import RunningTests, noise_bound, noise_scale
 from botorch_ext.strategies.replicas import Replicas, Results, Runs, widths_of
@@ -26,7 +29,7 @@ class BoundsReplicas(Replicas):
         models: The m models on the set, without data.
         width: The width of all models, or one for each.
         policy: How pending trials count.
-        tests: The tests that eliminate models; None if all models play.
+        judge: The judge, without results.
     """
 
     def __init__(
@@ -35,10 +38,10 @@ class BoundsReplicas(Replicas):
         models: FiniteCandidates,
         width: Width | Sequence[Width],
         policy: PendingPolicy,
-        tests: RunningTests | None = None,
+        judge: Judge,
     ) -> None:
         super().__init__(runs)
-        self.width, self.policy = width, policy
+        self.width, self.policy, self.judge = width, policy, judge
         widths = [width] if isinstance(width, Width) else list(width)
         ladder = ladder_of(widths[0])
         ridges = (1.0,) if ladder is None or ladder.ridges is None else ladder.ridges
@@ -57,21 +60,22 @@ class BoundsReplicas(Replicas):
         self._told, self._asked = told, asked
         for posterior in {told, asked}:
             posterior.add(rows, values)
+        tests = judge.tests_of_runs()
         self._tests = None if tests is None else _Tests(tests, runs, self._num_models, told.mean)
+        self._own_ridge, self._models = ridges.index(1.0), models
 
     @property
     def num_bytes(self) -> int:
         return sum(posterior.num_bytes for posterior in {self._told, self._asked})
 
     def _decide(self, step: int) -> Tensor:
-        self._catch_up()
         asked, told, R = self._asked, self._told, self.runs.num_runs
         half = self._half(asked, asked.std)
         upper = told.mean + half
         if self._num_ridges > 1:
             upper = intersected(upper, self._num_ridges, 1)
-        alive = None if self._tests is None else self._tests.alive
-        row, model = best_pair(upper.view(R, self._num_models, -1), alive)
+        contenders, weights = self._advice(step)
+        row, model = best_pair(upper.view(R, self._num_models, -1), contenders, weights)
         if self._tests is not None:
             model = torch.zeros_like(row) if model is None else model
             member = torch.arange(R, device=row.device)[:, None] * self._num_models + model
@@ -84,6 +88,26 @@ class BoundsReplicas(Replicas):
                 half_width = half_width + offsets[member]
             self._tests.predict(step, model, mean, half_width)
         return row
+
+    def _advice(self, step: int) -> tuple[Tensor | None, Tensor | None]:
+        """A mask of the models that may play, ``R x m``, and the weights of models, ``R x m``; None
+        for all models and for no weights."""
+        if self._tests is not None:
+            return self._tests.alive, None
+        if not self.judge.advises:
+            return None, None
+        num_told = self.runs.initial[0].shape[1] + step
+        standing: Any = _Standing(self._models, num_told + 1, self._evidence)
+        contenders = self.judge.contenders(standing)
+        if isinstance(contenders, list):
+            mask = torch.zeros(1, self._num_models, dtype=torch.bool)
+            mask[0, contenders] = True
+            contenders = mask.to(self._told.mean.device)
+        return contenders, self.judge.weights(standing)
+
+    def _evidence(self) -> Tensor:
+        shape = self.runs.num_runs, self._num_models, self._num_ridges
+        return self._told.log_marginal_likelihood().view(shape)[..., self._own_ridge]
 
     def tell(self, results: Results) -> None:
         index, Y, added = results.index, results.values, results.added
@@ -102,7 +126,6 @@ class BoundsReplicas(Replicas):
             self._tests.learn(results)
 
     def _catch_up(self) -> None:
-        """Adds the pending trials that were asked last."""
         if self.newest is None:
             return
         if self.policy.minimum is not None:
@@ -110,7 +133,7 @@ class BoundsReplicas(Replicas):
             self._asked.add(self.newest, values)
         elif self._asked is not self._told:
             self._asked.add(self.newest)
-        self.newest = None
+        super()._catch_up()
 
     # --- widths -----------------------------------------------------------------------------------
 
@@ -133,6 +156,29 @@ class BoundsReplicas(Replicas):
 
     def _widths(self, posterior: ReplicatedPosterior) -> tuple[Tensor, Tensor]:
         return widths_of(posterior, self.width, self._num_ridges)
+
+
+@dataclass(frozen=True, eq=False)
+class _Standing:
+    """The part of the `Standing` of all runs that judges read.
+
+    Args:
+        models: The models, without data.
+        next_step: As for `Standing`.
+        evidence: As for `Standing`.
+    """
+
+    models: FiniteCandidates
+    next_step: int
+    evidence: Callable[[], Tensor]
+
+    @property
+    def names(self) -> list[str]:
+        return self.models.names
+
+    @property
+    def alive(self) -> list[int]:
+        return list(range(len(self.models)))
 
 
 class _Tests:

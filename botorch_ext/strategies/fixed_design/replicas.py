@@ -49,7 +49,6 @@ class RoundReplicas(Replicas):
     def _decide(self, step: int) -> Tensor:
         if step in self._lengths:
             self._open(step)
-        self._catch_up()
         variance = self._planner.variance.masked_fill(~self.survivors, -torch.inf)
         ties = are_highest(variance, self._errors)
         return torch.where(ties, self._ranks, -1).argmax(dim=1, keepdim=True)
@@ -88,7 +87,6 @@ class RoundReplicas(Replicas):
             self._told = ReplicatedPosterior(at_ridges, prior, R, length)
         elif self.runs.has_delays:
             self._told = ReplicatedPosterior(self._models, self._prior, R, length)
-        self.newest = None
 
     def _close(self) -> None:
         """Drops every point whose upper bound is below the largest lower bound."""
@@ -107,4 +105,4 @@ class RoundReplicas(Replicas):
     def _catch_up(self) -> None:
         if self.newest is not None:
             self._planner.add(self.newest)
-            self.newest = None
+        super()._catch_up()
