@@ -178,6 +178,8 @@ class ReplicatedPosterior:
             added: Which of them are added, as replicates may have fewer than k; None for all.
         """
         k = index.shape[1]
+        if added is not None and not added.on_host.any():
+            return
         self._make_room(k if added is None else added.on_host.sum(axis=1))
         C = self.covariances(index)
         at = self.of_members(index)

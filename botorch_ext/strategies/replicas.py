@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from botorch_ext.models.replicated import Added, ReplicatedPosterior
-from botorch_ext.strategies.adaptive.predictions import ToldOnly
 from botorch_ext.widths import Width, as_tensor_like
+from botorch_ext.widths.base import ModelNumbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,7 @@ class Results:
     """Results that arrive before the same ask, at most k in each of R runs.
 
     Args:
+        step: The number of trials before that ask.
         trials: The numbers of their trials, ``R x k``.
         trials_on_host: The same numbers on the host.
         index: The rows of their points, ``R x k``.
@@ -52,12 +53,20 @@ class Results:
         at_once: Whether each run gets the result of the trial that it asked last, and no other.
     """
 
+    step: int
     trials: Tensor
     trials_on_host: np.ndarray
     index: Tensor
     values: Tensor
     added: Added | None
     at_once: bool
+
+    def since(self, first: int) -> Results:
+        """The results of the trials from the ``first`` one on."""
+        on_host, mask = self.trials_on_host >= first, self.trials >= first
+        if self.added is not None:
+            on_host, mask = on_host & self.added.on_host, mask & self.added.mask
+        return replace(self, added=Added(mask, on_host))
 
 
 class Replicas(ABC):
@@ -159,7 +168,7 @@ def _widths_after(
 
     def at(width: Width, members: Tensor | slice) -> Tensor:
         ridge = noise[members]
-        model = _Members(ridge, n, points.shape[-1], gain[members], form[members], points)
+        model = ModelNumbers(ridge, n, points.shape[-1], gain[members], form[members], points)
         numbers = width(n + 1, model), width.offset(n + 1, model)
         return torch.stack([as_tensor_like(each, ridge).expand(ridge.shape) for each in numbers])
 
@@ -171,10 +180,3 @@ def _widths_after(
         for position, own in enumerate(width)
     ]
     return torch.stack(values, dim=2).flatten(1)
-
-
-@dataclass(frozen=True)
-class _Members(ToldOnly):
-    """What a width reads of some members of a `ReplicatedPosterior`."""
-
-    candidates: Tensor | None = None

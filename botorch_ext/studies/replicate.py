@@ -155,7 +155,7 @@ def replicate(
     checked = whole_number(checked, "checked", least=0)
     for name, strategy in methods.items():
         _check_method(strategy, f"methods[{name!r}]")
-    domain = next(iter(methods.values())).domain
+    domain: Any = next(iter(methods.values())).domain
     experiment = _Experiment.of(domain, problems, horizon, seeds, delay, noise_std, initial)
     total = len(methods) * len(seeds) * horizon
     with tqdm(total=total, disable=not flag(progress, "progress"), unit="evaluation") as bar:
@@ -335,7 +335,7 @@ class _Experiment:
             if due is not None:
                 trials, on_host, added, at_once = due
                 told = index.gather(1, trials), Y.gather(1, trials)
-                replicas.tell(Results(trials, on_host, *told, added, at_once))
+                replicas.tell(Results(step, trials, on_host, *told, added, at_once))
             row = replicas.ask(step)
             index[:, step : step + 1] = row
             Y[:, step : step + 1] = F.gather(1, row) + noise[:, step : step + 1]
@@ -343,7 +343,7 @@ class _Experiment:
         return index
 
 
-def _one_for_each(problems: Any, domain: FiniteSet, num: int) -> list[Problem]:
+def _one_for_each(problems: Any, domain: FiniteSet, num: int) -> list[Any]:
     """The problem of each run."""
     is_table = isinstance(problems, Tensor | np.ndarray) and problems.ndim == 2
     is_list = isinstance(problems, list | tuple) and any(map(callable, problems))

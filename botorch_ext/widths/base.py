@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor
@@ -27,6 +27,40 @@ class ConfidenceModel(Protocol):
     def dim(self) -> int: ...
 
     def information_gain(self) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class ModelNumbers:
+    """A `ConfidenceModel` of numbers, for models of a batch of any shape, without pending points.
+
+    Args:
+        noise_variance: The ridges.
+        num_observations: The number of observations.
+        dim: d, the dimension of the points.
+        gain: The information gains.
+        form: The quadratic forms y' (K + lambda I)^-1 y, for widths that read observations.
+        candidates: The candidates of a finite set, ``N x d``, for widths that count them.
+    """
+
+    noise_variance: Tensor
+    num_observations: int
+    dim: int
+    gain: Tensor
+    form: Tensor | None = None
+    candidates: Tensor | None = None
+
+    @property
+    def num_told(self) -> int:
+        return self.num_observations
+
+    def information_gain(self) -> Tensor:
+        return self.gain
+
+    def told_information_gain(self) -> Tensor:
+        return self.gain
+
+    def quadratic_form(self) -> Tensor:
+        return cast(Tensor, self.form)
 
 
 class Width(Immutable, ABC):

@@ -16,8 +16,8 @@ import pytest
 from botorch_ext import Box, CandidateModels, Fitted, Particles, algorithms
 from botorch_ext.records import Finite, NonNegative, decoded, plain
 from botorch_ext.strategies import Asked, RandomSearch, Trial
-from botorch_ext.strategies.adaptive.predictions import ToldOnly
 from botorch_ext.widths import Width
+from botorch_ext.widths.base import ModelNumbers
 from tests.helpers import matern, rbf
 from tests.laws.scenarios import quietly
 from tests.strategies.fixed_design import sessions
@@ -253,7 +253,7 @@ def test_what_no_record_may_hold_is_not_asked(domain, value):
 @dataclass(frozen=True)
 class WrongForToldData(Width):
     def __call__(self, t, model):
-        return -1.0 if isinstance(model, ToldOnly) else 1.0
+        return -1.0 if isinstance(model, ModelNumbers) else 1.0
 
 
 def test_the_interval_from_told_data_alone_is_looked_at_too():

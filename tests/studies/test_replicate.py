@@ -79,6 +79,10 @@ CASES: dict[str, tuple[Callable[[], bx.Strategy], Any]] = {
     "GP-BUCB, a fixed delay": (lambda: A.gp_bucb(DOMAIN, kernel(), **COMMON), 7),
     "pending ignored": (lambda: gp_ucb(pending="ignore"), POISSON),
     "GP-UCB-SDF": (lambda: A.gp_ucb_sdf(DOMAIN, kernel(), minimum=-2.0, **COMMON), POISSON),
+    "GP-UCB-SDF, a timeout": (
+        lambda: A.gp_ucb_sdf(DOMAIN, kernel(), minimum=-2.0, timeout=6, **COMMON),
+        POISSON,
+    ),
     "HE-GP-UCB": (he_gp_ucb, None),
     "HE-GP-UCB, late": (lambda: he_gp_ucb(misspecification=0.01, num_initial=3), POISSON),
     "a width for each model": (
@@ -164,7 +168,7 @@ def test_a_run_that_differs_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[], bx.Strategy], str]] = {
-    "a box": (lambda: A.gp_ucb([[0.0], [1.0]], kernel(), **COMMON), "FiniteSet"),
+    "a box": (lambda: A.gp_ucb(bx.Box([[0.0], [1.0]]), kernel(), **COMMON), "FiniteSet"),
     "Thompson sampling": (
         lambda: A.thompson_sampling(DOMAIN, kernel(), noise_variance=0.01),
         "search",

@@ -33,7 +33,7 @@ from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.bounds import Bounds, Models, interval_of
 from botorch_ext.strategies.adaptive.judges import Judge
 from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy, TrialRows
-from botorch_ext.strategies.adaptive.predictions import Interval, Play, Played, ToldOnly
+from botorch_ext.strategies.adaptive.predictions import Interval, Play, Played
 from botorch_ext.strategies.adaptive.refits import Refits, on_domain
 from botorch_ext.strategies.adaptive.replicas import BoundsReplicas
 from botorch_ext.strategies.adaptive.searches import Highest, Search, Turn
@@ -45,7 +45,7 @@ from botorch_ext.strategies.prior_warnings import LOOKS, odd_lengthscales, odd_s
 from botorch_ext.strategies.refutation import Alarm
 from botorch_ext.strategies.replicas import Replicas, Runs
 from botorch_ext.widths import Width, as_tensor_like
-from botorch_ext.widths.base import SEVERAL_TIMES, as_widths
+from botorch_ext.widths.base import SEVERAL_TIMES, ModelNumbers, as_widths
 from botorch_ext.widths.composed import (
     ladder_of,
     pointwise_misspecification,
@@ -469,7 +469,6 @@ class BoundsStrategy(Strategy):
             f"a {type(search).__name__} search": type(search) is not Highest,
             "tests of bounds at several ridges or of pointwise enlargements": tests is not None
             and (self._ridges is not None or any(self._enlargements)),
-            f"timeout={policy.timeout}": policy.timeout is not None,
             "a Dual width with delays": runs.has_delays
             and any(isinstance(ladder_of(own), Dual) for own in widths),
         }
@@ -681,7 +680,7 @@ class BoundsStrategy(Strategy):
         untwinned = bounds.models.plain(position)
         if untwinned != position:
             gain = bounds.moments_without(untwinned, untold, at)[2]
-        told = ToldOnly(
+        told = ModelNumbers(
             models.noise_variance[bounds.rows_of(position)],
             models.num_observations - len(untold),
             models.dim,

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
-
-from torch import Tensor
 
 from botorch_ext.hyperparameters.fitted import Hyperparameters
 from botorch_ext.records import Finite, NonNegative, Positive
@@ -118,28 +115,3 @@ class Play:
     t: int
     trial: int
     model: int
-
-
-@dataclass(frozen=True)
-class ToldOnly:
-    """A `ConfidenceModel` for a width: the numbers of one model at each ridge with some rows left
-    out, ``R`` each; ``form`` is needed for `Dual` alone."""
-
-    noise_variance: Tensor
-    num_observations: int
-    dim: int
-    gain: Tensor
-    form: Tensor | None = None
-
-    @property
-    def num_told(self) -> int:
-        return self.num_observations
-
-    def told_information_gain(self) -> Tensor:
-        return self.gain
-
-    def quadratic_form(self) -> Tensor:
-        return cast(Tensor, self.form)
-
-    def information_gain(self) -> Tensor:
-        return self.gain

@@ -110,8 +110,10 @@ class BoundsReplicas(Replicas):
         return self._told.log_marginal_likelihood().view(shape)[..., self._own_ridge]
 
     def tell(self, results: Results) -> None:
+        minimum, timeout = self.policy.minimum, self.policy.timeout
+        if timeout is not None and not results.at_once:
+            results = results.since(results.step - timeout - 1)
         index, Y, added = results.index, results.values, results.added
-        minimum = self.policy.minimum
         if results.at_once and self._told is self._asked:
             self._told.add(index, Y)
             self.newest = None

@@ -21,7 +21,6 @@ from botorch_ext.search.region import Region
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, TrialRows
-from botorch_ext.strategies.adaptive.predictions import ToldOnly
 from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.strategies.fixed_design.certifying_strategy import USEFUL, CertifyingStrategy
@@ -38,7 +37,7 @@ from botorch_ext.strategies.fixed_design.survivors import (
 from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.strategies.refutation import Alarm
 from botorch_ext.widths import ConfidenceModel, Width, as_width
-from botorch_ext.widths.base import check_rkhs_bound, require
+from botorch_ext.widths.base import ModelNumbers, check_rkhs_bound, require
 from botorch_ext.widths.composed import require_plain
 from botorch_ext.widths.told_data import ToldData
 
@@ -342,13 +341,13 @@ class CertifiedElimination(CertifyingStrategy):
         factor = posterior.factor
         gain = posterior.information_gain() - factor.pending_information_gain()
         count = posterior.num_observations - len(factor.pending)
-        return ToldOnly(posterior.noise_variance, count, self.domain.dim, gain)
+        return ModelNumbers(posterior.noise_variance, count, self.domain.dim, gain)
 
     def _of_block(self) -> ConfidenceModel:
         """The planned block with all its points told, as a width needs it."""
         noise, std = self.model.noise_variance, self._progress.std
         gain = (noise.new_tensor(std).square() / noise).log1p().sum() / 2
-        return ToldOnly(noise, len(std), self.domain.dim, gain)
+        return ModelNumbers(noise, len(std), self.domain.dim, gain)
 
     @torch.no_grad()
     def _freely(self) -> tuple[Tensor, dict[str, int]]:

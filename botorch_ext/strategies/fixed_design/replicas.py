@@ -10,7 +10,7 @@ from botorch_ext.domains import host
 from botorch_ext.domains.ranks import are_highest, reach
 from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.finite_models import FiniteCandidates
-from botorch_ext.models.replicated import Added, PriorCovariances, ReplicatedPosterior
+from botorch_ext.models.replicated import PriorCovariances, ReplicatedPosterior
 from botorch_ext.search.intersected import narrowest
 from botorch_ext.strategies.base import seed_of_step
 from botorch_ext.strategies.replicas import Replicas, Results, Runs, widths_of
@@ -58,13 +58,9 @@ class RoundReplicas(Replicas):
             self._told.add(results.index, results.values)
             self.newest = None
             return
-        # Results of earlier rounds come too late.
-        on_host = results.trials_on_host >= self._first
-        mask = results.trials >= self._first
-        if results.added is not None:
-            on_host, mask = on_host & results.added.on_host, mask & results.added.mask
-        if on_host.any():
-            self._told.add(results.index, results.values, Added(mask, on_host))
+        # Those of earlier rounds come too late.
+        results = results.since(self._first)
+        self._told.add(results.index, results.values, results.added)
 
     def _open(self, step: int) -> None:
         """Starts a round, with the points that the last one leaves. The host waits once."""
