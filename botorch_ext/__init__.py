@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         Strategy,
         Trial,
     )
+    from botorch_ext.studies.compare import compare
     from botorch_ext.studies.optimize import optimize
     from botorch_ext.studies.replicate import replicate
     from botorch_ext.studies.run import run
@@ -76,6 +77,7 @@ __all__ = [
     "algorithms",
     "allow_argument",
     "analysis",
+    "compare",
     "delays",
     "estimates",
     "information_gain",
@@ -120,6 +122,7 @@ _HOMES = {
     ),
     "studies.optimize": ("optimize",),
     "studies.run": ("run",),
+    "studies.compare": ("compare",),
     "studies.replicate": ("replicate",),
     "studies.simulate": ("simulate",),
     "studies.study": ("Study",),

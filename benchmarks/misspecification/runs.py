@@ -15,7 +15,7 @@ from benchmarks.common.command_line import Options
 from benchmarks.common.kernels import rbf
 from benchmarks.common.tables import Row
 from botorch_ext.problems import Perturbed, RKHSFunction, adversarial, lock_out, rough
-from botorch_ext.studies.simulate import Trace
+from botorch_ext.studies.traces import Trace
 
 EPSILONS = (0.0, 0.05, 0.1, 0.2)
 NAMES = {

@@ -19,7 +19,7 @@ from benchmarks.performance.speed_table import ratio_row
 from botorch_ext.problems import RKHSFunction
 
 if TYPE_CHECKING:
-    from botorch_ext.studies.simulate import Trace
+    from botorch_ext.studies.traces import Trace
 
 _LENGTHSCALE = 0.5
 _NOISE_STD = 0.03

@@ -24,7 +24,7 @@ from botorch_ext.problems import (
     rough,
 )
 from botorch_ext.strategies import BalancingTest
-from botorch_ext.studies.simulate import Trace
+from botorch_ext.studies.traces import Trace
 
 EPSILONS = (0.0, 0.05, 0.1, 0.2)
 # What the bases of the heuristic masters are told.

@@ -11,8 +11,8 @@ from botorch_ext.checks import short
 from botorch_ext.plotting.style import PALETTE, axes_or_new, to_numpy
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.run import RunResult
-from botorch_ext.studies.simulate import Trace
 from botorch_ext.studies.study import Study
+from botorch_ext.studies.traces import Trace, Traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,8 +38,8 @@ def plot_regret(
         curves: From the name of a method to its regret per step, ``seeds x T`` (or ``T``), in units
             of the objective; NumPy arrays, tensors or nested lists. Or a `Trace`, a `RunResult`, a
             study or a strategy, alone or under names, or under a name a list of them with equally
-            many evaluations, one for each seed. A trace knows the maximum. A result, a study
-            and a strategy do not: their regret is how much worse the value of each trial that they
+            many evaluations, one for each seed, or `Traces`. A trace knows the maximum. A result, a
+            study and a strategy do not: their regret is how much worse the value of each trial that they
             asked is than the best value known inside the space, in the order of telling. The best
             value may be one that was attached or given as initial data, so that a start that nobody
             improves on shows as regret that stays positive. Attached results are no evaluations of
@@ -111,7 +111,7 @@ def _regret_of(name: str, played: Any) -> Any:
                 f"curves[{name!r}] must have equally many evaluations for each seed, got {lengths}"
             )
         return np.stack([to_numpy(row) for row in rows]) if lengths else played
-    if isinstance(played, Trace):
+    if isinstance(played, Trace | Traces):
         return played.regret
     if isinstance(played, RunResult | Study):
         played = played.strategy

@@ -8,6 +8,7 @@ from botorch_ext.problems.functions.contextual import (
     ContextualProblem,
     ContextualRKHSFunction,
 )
+from botorch_ext.problems.functions.function import Function
 from botorch_ext.problems.functions.growth import GrowthFunction
 from botorch_ext.problems.functions.hidden_arm import hidden_arm
 from botorch_ext.problems.functions.highest_hill import HighestHill, HillMean
@@ -31,6 +32,7 @@ __all__ = [
     "ContextualProblem",
     "ContextualRKHSFunction",
     "CorrelatedMode",
+    "Function",
     "GrowthFunction",
     "HighestHill",
     "HillMean",

@@ -73,7 +73,7 @@ from botorch_ext.strategies.initial_checks import checked_data
 from botorch_ext.strategies.named_points import Points, joint_rows
 from botorch_ext.strategies.noted_warnings import NotedWarnings, level_of_the_caller
 from botorch_ext.strategies.refutation import Alarm
-from botorch_ext.strategies.replicas import Replicas, Runs
+from botorch_ext.strategies.replicas import NotReplicatedError, Replicas, Runs
 from botorch_ext.widths.told_data import ToldData
 
 # The largest number of trials of one ask; more would take hours.
@@ -1044,12 +1044,12 @@ class Strategy(NotedWarnings):
             runs: The runs, on the finite set of this strategy.
 
         Raises:
-            ValueError: If runs of this strategy are not moved forward together.
+            NotReplicatedError: If runs of this strategy are not moved forward together.
         """
         raise self._not_replicated(f"a {type(self).__name__}")
 
-    def _not_replicated(self, reason: str) -> ValueError:
-        return ValueError(
+    def _not_replicated(self, reason: str) -> NotReplicatedError:
+        return NotReplicatedError(
             f"methods must be strategies that replicate moves forward together, got {reason}: "
             "simulate runs it"
         )

@@ -16,6 +16,10 @@ from botorch_ext.widths import Width, as_tensor_like
 from botorch_ext.widths.base import ModelNumbers
 
 
+class NotReplicatedError(ValueError):
+    """The runs of a strategy are not moved forward together; `simulate` runs it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Runs:
     """R runs of a strategy without trials.

@@ -18,7 +18,6 @@ from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.exceptions import WaitingForObservations
 from botorch_ext.problems import ContextualProblem, Problem
 from botorch_ext.strategies import Strategy
-from botorch_ext.strategies.events import place_of
 from botorch_ext.studies.simulated_functions import as_problem
 from botorch_ext.studies.streams import (
     Source,
@@ -27,61 +26,7 @@ from botorch_ext.studies.streams import (
     context_stream,
     noise_and_delays,
 )
-
-
-@dataclass(frozen=True)
-class Trace:
-    """The record of a simulation of T evaluations, with all tensors on the CPU.
-
-    Args:
-        strategy: The strategy, with all its state.
-        X: The ``T x d`` points that were asked, without their contexts.
-        values: ``T`` noiseless values.
-        observations: ``T`` noisy values.
-        delays: ``T`` delays in steps.
-        told_at: ``T`` indices of the asks before which the observations arrived, -1 for an
-            observation that came too late.
-        regret: ``T`` regrets: the maximum over the available actions at the context, minus the
-            value. A strategy that waits has no regret for waiting.
-        seconds: The time of the strategy, in ask and tell together.
-        contexts: ``T x d_z``, the context of each evaluation, or None.
-    """
-
-    strategy: Strategy
-    X: Tensor
-    values: Tensor
-    observations: Tensor
-    delays: Tensor
-    told_at: Tensor
-    regret: Tensor
-    seconds: float
-    contexts: Tensor | None = None
-
-    def __repr__(self) -> str:
-        """The counts, the best value and the regret, in a few lines."""
-        top = int(self.values.argmax())
-        context = None if self.contexts is None else self.contexts[top]
-        place = place_of(self.X[top], context, self.strategy.domain)
-        lines = [
-            f"Trace of {type(self.strategy).__name__}",
-            f"evaluations: {len(self.values)}",
-            f"seconds of the strategy: {self.seconds:.3g}",
-            f"best value, without noise: {self.values[top]:.6g} at {place}",
-            f"simple regret: {self.simple_regret[-1]:.3g}",
-            f"cumulative regret: {self.cumulative_regret[-1]:.6g}",
-        ]
-        return "\n  ".join(lines)
-
-    @property
-    def cumulative_regret(self) -> Tensor:
-        """The ``T`` running sums of the regret."""
-        # On the CPU, because running sums on CUDA are not deterministic.
-        return self.regret.cpu().cumsum(dim=0).to(self.regret)
-
-    @property
-    def simple_regret(self) -> Tensor:
-        """The ``T`` least regrets of the steps so far."""
-        return self.regret.cummin(dim=0).values
+from botorch_ext.studies.traces import Trace
 
 
 def simulate(
@@ -218,6 +163,7 @@ def simulate(
     f = host.tensor(values, dtype=torch.float64)
     return Trace(
         strategy=strategy,
+        domain=strategy.domain,
         X=torch.stack(X).cpu(),
         values=f,
         observations=f + torch.from_numpy(noise),

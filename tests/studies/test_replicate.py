@@ -151,7 +151,7 @@ def test_initial_data_of_each_run() -> None:
 
 def test_means_and_errors() -> None:
     traces = bx.replicate({"a": gp_ucb()}, PROBLEMS[0], 10, seeds=range(4))["a"]
-    mean, error = traces.mean_and_error("simple_regret")
+    mean, error = traces.mean_and_error("simple_regret").T
     for step in range(10):
         least = [float(traces[run].regret[: step + 1].min()) for run in range(4)]
         own = sum(least) / 4

@@ -14,6 +14,7 @@ from botorch_ext.strategies.adaptive.prediction_tests import RunningTest, Runnin
 from botorch_ext.strategies.adaptive.predictions import Interval
 from botorch_ext.strategies.events import Trial
 from botorch_ext.strategies.refutation import Looks
+from botorch_ext.strategies.replicas import NotReplicatedError
 from botorch_ext.widths import Width, enlarged, with_delta
 from botorch_ext.widths.base import as_widths
 from botorch_ext.widths.composed import Assumptions, EnlargementForm, assumptions_of
@@ -94,7 +95,9 @@ class PredictionTests(Judge):
 
     def tests_of_runs(self) -> RunningTests | None:
         if self._assumed or self.running.sides != ("optimistic",):
-            raise ValueError("judge must test one side of the bounds and no norms for several runs")
+            raise NotReplicatedError(
+                "methods must have judges that test upper bounds and no norms, got another one"
+            )
         return self.running
 
     def complete(self, report: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.bounds import Models
 from botorch_ext.strategies.adaptive.prediction_tests import RunningTests
 from botorch_ext.strategies.events import Trial
+from botorch_ext.strategies.replicas import NotReplicatedError
 from botorch_ext.widths import check_delta, require
 from botorch_ext.widths.told_data import ToldData
 
@@ -116,10 +117,11 @@ class Judge(State):
         are none. Contenders and weights are then asked for with evidence of shape ``R x m``.
 
         Raises:
-            ValueError: If the judge does not decide for several runs.
+            NotReplicatedError: If the judge does not decide for several runs.
         """
         if type(self) not in (Judge, Likeliest, Credible, Averaging, Schedule):
-            raise ValueError(f"judge must decide for several runs, got a {type(self).__name__}")
+            kind = type(self).__name__
+            raise NotReplicatedError(f"methods must have judges for several runs, got a {kind}")
         return None
 
     def complete(self, report: dict[str, Any]) -> dict[str, Any]:

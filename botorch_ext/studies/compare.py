@@ -1,0 +1,232 @@
+"""`compare`: runs several methods on several problems, with many seeds."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from tqdm import tqdm
+
+from botorch_ext.checks import flag, short, whole_number
+from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.answers.tables import frame
+from botorch_ext.strategies.replicas import NotReplicatedError
+from botorch_ext.studies.executors import require_picklable
+from botorch_ext.studies.experiments import Experiment
+from botorch_ext.studies.replicate import replicated, require_replicable
+from botorch_ext.studies.traces import Score, Trace, Traces
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The records of several methods on several problems.
+
+    Args:
+        traces: The `Traces` by the name of the problem and then of the method.
+    """
+
+    traces: dict[str, dict[str, Traces]]
+
+    def __repr__(self) -> str:
+        """The mean cumulative regret of each method on each problem."""
+        lines = ["Comparison by cumulative regret"]
+        for problem, methods in self.traces.items():
+            for method, traces in methods.items():
+                mean, error = traces.mean_and_error()[-1].tolist()
+                lines.append(f"{problem}, {method}: {mean:.6g} +- {error:.2g}")
+        return "\n  ".join(lines)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All evaluations as a data frame.
+
+        Returns:
+            A row for each evaluation, with the columns ``problem``, ``method`` and those of
+            `Traces.to_pandas`.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        import pandas as pd
+
+        rows = []
+        for problem, methods in self.traces.items():
+            for method, traces in methods.items():
+                own = traces.to_pandas()
+                own.insert(0, "problem", problem)
+                own.insert(1, "method", method)
+                rows.append(own)
+        return pd.concat(rows, ignore_index=True)
+
+    def summary(self, score: Score = "cumulative_regret") -> pd.DataFrame:
+        """The score after the last evaluation.
+
+        Args:
+            score: As for `Traces.mean_and_error`.
+
+        Returns:
+            A row for each problem and method, with the columns ``problem``, ``method``, ``runs``,
+            ``mean``, ``error``, the standard error of the mean, and ``seconds``.
+
+        Raises:
+            ValueError: If the score is unknown.
+            ImportError: pandas is not installed.
+        """
+        rows: list[tuple[Any, ...]] = []
+        for problem, methods in self.traces.items():
+            for method, traces in methods.items():
+                last = traces.mean_and_error(score)[-1].tolist()
+                rows.append((problem, method, len(traces), *last, traces.seconds))
+        names = ("problem", "method", "runs", "mean", "error", "seconds")
+        return frame(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+    def plot(self, cumulative: bool = True) -> Figure:
+        """A figure of the regret of all methods, with an axis for each problem.
+
+        Args:
+            cumulative: As for `plot_regret`.
+
+        Returns:
+            The figure.
+        """
+        import matplotlib.pyplot as plt
+
+        from botorch_ext.plotting import plot_regret
+
+        size = 5.0 * len(self.traces), 4.0
+        figure, axes = plt.subplots(
+            1, len(self.traces), figsize=size, squeeze=False, layout="constrained"
+        )
+        for ax, (problem, methods) in zip(axes[0], self.traces.items(), strict=True):
+            plot_regret(methods, ax, cumulative=cumulative)
+            ax.set_title(problem)
+        return figure
+
+
+Method = Strategy | Callable[[Any], Strategy]
+
+
+def compare(
+    methods: Mapping[str, Method],
+    problems: Any,
+    horizon: int,
+    *,
+    seeds: Sequence[int] | range = range(20),
+    delay: Any = None,
+    noise_std: float | None = None,
+    processes: int = 1,
+    progress: bool = False,
+) -> Comparison:
+    """Runs several methods on several problems, with the same noise and delays for all methods.
+
+    Runs on finite sets are moved forward together, as `replicate` does it; others are simulated one
+    after the other, or in several processes.
+
+    Args:
+        methods: By name a strategy without trials, or a function from a problem to such a strategy,
+            if problems have different domains. The seed of the strategy is replaced by those of
+            the runs.
+        problems: By name what `replicate` takes as ``problems``; or one of these, without a name.
+        horizon: T, the number of evaluations of a run.
+        seeds: The R seeds of the strategies, the noise and the delays.
+        delay: The delays, as for `simulate`.
+        noise_std: The standard deviation of the Gaussian noise; None takes that of each problem.
+        processes: The number of processes, of one thread each, for runs that are simulated.
+            Strategies and problems are then pickled, and a script needs
+            ``if __name__ == "__main__":``.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        A `Comparison`.
+
+    Raises:
+        ValueError: If an argument is impossible, or if a strategy or a problem is one that
+            `simulate` does not take.
+        ObjectiveError: If a strategy or a problem cannot be pickled for another process.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> from gpytorch.kernels import RBFKernel
+        >>> points = bx.FiniteSet([[0.0], [0.5], [1.0]])
+        >>> f = bx.problems.RKHSFunction.random(points, RBFKernel(), norm=1.0, seed=0)
+        >>> methods = {
+        ...     "GP-UCB": bx.algorithms.gp_ucb(points, RBFKernel(), noise_variance=0.01, width=2.0),
+        ...     "random": bx.strategies.RandomSearch(points),
+        ... }
+        >>> comparison = bx.compare(methods, f, 20, seeds=range(8), noise_std=0.1)
+        >>> comparison.summary()["runs"].tolist()
+        [8, 8]
+    """
+    if not isinstance(methods, Mapping) or not methods:
+        raise ValueError(f"methods must be strategies by name, got {short(methods)}")
+    named = problems if isinstance(problems, Mapping) else {"regret": problems}
+    if not named:
+        raise ValueError("problems must be at least one, got none")
+    processes = whole_number(processes, "processes", least=1)
+    found: dict[str, dict[str, Traces]] = {problem: {} for problem in named}
+    total = len(named) * len(methods) * len(seeds) * whole_number(horizon, "horizon", least=1)
+    with tqdm(total=total, disable=not flag(progress, "progress"), unit="evaluation") as bar:
+        for problem, given in named.items():
+            for method, own in methods.items():
+                name = f"methods[{method!r}]"
+                strategy = _strategy(own, given, name)
+                options = horizon, seeds, delay, noise_std
+                experiment = Experiment.of(strategy.domain, given, *options)
+                found[problem][method] = _traces(experiment, strategy, name, processes, bar)
+    return Comparison(found)
+
+
+def _strategy(method: Any, problems: Any, name: str) -> Strategy:
+    """The strategy of a method for a problem, or for a list of problems on one domain."""
+    if isinstance(method, Strategy):
+        return method
+    if not callable(method):
+        raise ValueError(
+            f"{name} must be a Strategy or a function of a problem, got {short(method)}"
+        )
+    strategy = method(problems[0] if isinstance(problems, list | tuple) else problems)
+    if not isinstance(strategy, Strategy):
+        raise ValueError(f"{name} must return a Strategy, got {short(strategy)}")
+    return strategy
+
+
+def _traces(
+    experiment: Experiment, strategy: Strategy, name: str, processes: int, bar: tqdm[Any]
+) -> Traces:
+    """The records of all runs of one method."""
+    try:
+        require_replicable(strategy, name)
+        return replicated(experiment, strategy, None, 1, bar)
+    except NotReplicatedError:
+        pass
+    runs = [experiment[run] for run in range(len(experiment))]
+    traces = []
+    for trace in _in_processes(partial(_simulated, strategy), runs, processes):
+        traces.append(trace)
+        bar.update(experiment.horizon)
+    return Traces.of(experiment.seeds, traces, partial(experiment.simulated, strategy))
+
+
+def _in_processes(
+    function: Callable[[Experiment], Trace], runs: list[Experiment], processes: int
+) -> Iterator[Trace]:
+    if processes == 1:
+        yield from map(function, runs)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, context, torch.set_num_threads, (1,)) as pool:
+        require_picklable(partial(function, runs[0]), pool)
+        yield from pool.map(function, runs)
+
+
+def _simulated(strategy: Strategy, experiment: Experiment) -> Trace:
+    """The record of the only run of an experiment."""
+    return experiment.simulated(strategy, 0)

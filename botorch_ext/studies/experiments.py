@@ -1,0 +1,165 @@
+"""Experiments: the problems, the noise and the delays of many runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from botorch_ext.checks import amount, short, whole_number
+from botorch_ext.domains import FiniteSet
+from botorch_ext.strategies import Strategy
+from botorch_ext.studies.simulate import simulate
+from botorch_ext.studies.simulated_functions import as_problem
+from botorch_ext.studies.streams import noise_and_delays
+from botorch_ext.studies.traces import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """R runs of T evaluations on one domain, each with a problem and a seed of its own.
+
+    Args:
+        domain: The domain.
+        problems: The problem of each run.
+        horizon: T.
+        seeds: The seed of each run.
+        delay: The delays, as for `simulate`.
+        noise_std: The standard deviation of the noise; None takes that of each problem.
+        initial: The rows and the values of observations from before each run, ``R x n0`` each, on a
+            finite set; None for those of the strategies.
+    """
+
+    domain: Any
+    problems: list[Any]
+    horizon: int
+    seeds: list[int]
+    delay: Any = None
+    noise_std: float | None = None
+    initial: tuple[Tensor, Tensor] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        domain: Any,
+        problems: Any,
+        horizon: int,
+        seeds: Sequence[int],
+        delay: Any,
+        noise_std: float | None,
+        initial: tuple[Any, Any] | None = None,
+    ) -> Experiment:
+        """The experiment of what a user gave; raises a ValueError that names an argument."""
+        horizon = whole_number(horizon, "horizon", least=1)
+        if isinstance(seeds, str) or not hasattr(seeds, "__len__") or not len(seeds):
+            raise ValueError(f"seeds must be at least one seed, got {short(seeds)}")
+        own = [whole_number(seed, "seeds", least=0) for seed in seeds]
+        each = _one_for_each(problems, domain, len(own))
+        for problem in set(each):
+            if not same_points(problem.domain, domain):
+                raise ValueError(f"problems must be on the domain of the methods, got {problem!r}")
+            if problem.optimal_value is None:
+                raise ValueError("problems must have a known optimal_value, got None")
+        if noise_std is not None:
+            noise_std = amount(noise_std, "noise_std", "non-negative and finite")
+        if initial is not None:
+            initial = _checked_initial(initial, len(own), domain)
+        return cls(domain, each, horizon, own, delay, noise_std, initial)
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    def __getitem__(self, run: int) -> Experiment:
+        """The experiment of one run."""
+        initial = None
+        if self.initial is not None:
+            initial = self.initial[0][[run]], self.initial[1][[run]]
+        own = {"problems": [self.problems[run]], "seeds": [self.seeds[run]], "initial": initial}
+        return replace(self, **own)
+
+    def simulated(self, strategy: Strategy, run: int, horizon: int | None = None) -> Trace:
+        """The `Trace` of one run of a strategy without trials, whose seed is replaced."""
+        given = {name: strategy.arguments.given[name] for name in strategy.arguments.passed}
+        given["seed"] = self.seeds[run]
+        if self.initial is not None:
+            rows, values = (each[run] for each in self.initial)
+            given["initial"] = self.domain.points[rows], values
+        return simulate(
+            type(strategy)(**given),
+            self.problems[run],
+            self.horizon if horizon is None else horizon,
+            delay=self.delay,
+            seed=self.seeds[run],
+            noise_std=self.noise_std,
+        )
+
+    # --- tables of a finite set -------------------------------------------------------------------
+
+    @cached_property
+    def values(self) -> Tensor:
+        """The values of all points, ``R x N``."""
+        values = {problem: problem(self.domain.points) for problem in set(self.problems)}
+        return torch.stack([values[problem] for problem in self.problems])
+
+    @cached_property
+    def best(self) -> Tensor:
+        """The maximum of each problem on the CPU, ``R x 1``, in float64."""
+        return torch.tensor([[problem.optimal_value] for problem in self.problems]).double()
+
+    @cached_property
+    def _drawn(self) -> tuple[np.ndarray, np.ndarray]:
+        stds = [p.noise_std if self.noise_std is None else self.noise_std for p in self.problems]
+        drawn = [
+            noise_and_delays(seed, self.horizon, std, self.delay)
+            for seed, std in zip(self.seeds, stds, strict=True)
+        ]
+        noise, delays = (np.stack(values) for values in zip(*drawn, strict=True))
+        return noise, delays.astype(int)
+
+    @property
+    def noise(self) -> Tensor:
+        """The noise on the CPU, ``R x T``."""
+        return torch.from_numpy(self._drawn[0])
+
+    @property
+    def delays(self) -> np.ndarray:
+        """The delays, ``R x T``."""
+        return self._drawn[1]
+
+
+def _one_for_each(problems: Any, domain: Any, num: int) -> list[Any]:
+    """The problem of each run."""
+    is_table = isinstance(problems, Tensor | np.ndarray) and problems.ndim == 2
+    is_list = isinstance(problems, list | tuple) and any(map(callable, problems))
+    if not (is_table or is_list):
+        return [as_problem(problems, domain)] * num
+    if len(problems) != num:
+        raise ValueError(
+            f"problems must be one, or one for each of {num} seeds, got {len(problems)}"
+        )
+    return [as_problem(each, domain) for each in problems]
+
+
+def same_points(one: Any, other: Any) -> bool:
+    """Whether two domains have the same points."""
+    sets = isinstance(one, FiniteSet) and isinstance(other, FiniteSet)
+    return one is other or (torch.equal(one.points, other.points) if sets else one == other)
+
+
+def _checked_initial(initial: tuple[Any, Any], num_runs: int, domain: Any) -> tuple[Tensor, Tensor]:
+    rows, values = (torch.as_tensor(each) for each in initial)
+    if rows.shape != values.shape or rows.ndim != 2 or len(rows) != num_runs:
+        raise ValueError(
+            f"initial must be rows and values of shape {num_runs} x n, got {tuple(rows.shape)} and "
+            f"{tuple(values.shape)}"
+        )
+    if not isinstance(domain, FiniteSet) or rows.is_floating_point():
+        raise ValueError("initial must be rows of a finite set and values")
+    if rows.numel() and not 0 <= int(rows.min()) <= int(rows.max()) < domain.num_points:
+        raise ValueError(f"initial must have rows below {domain.num_points}, got {short(rows)}")
+    return rows.to(domain.like.device), values.to(domain.like)

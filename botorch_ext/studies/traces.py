@@ -1,0 +1,218 @@
+"""The records of simulations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import Tensor
+
+from botorch_ext.checks import short
+from botorch_ext.domains import Domain
+from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.answers.tables import frame
+from botorch_ext.strategies.events import place_of
+from botorch_ext.studies.trial_frames import table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What a mean over runs is taken of.
+Score = Literal["cumulative_regret", "simple_regret", "regret", "values", "observations"]
+_SCORES = ("cumulative_regret", "simple_regret", "regret", "values", "observations")
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The record of a simulation of T evaluations, with all tensors on the CPU.
+
+    Args:
+        strategy: The strategy, with all its state; None in a pickled trace.
+        domain: The domain of the actions.
+        X: The ``T x d`` points that were asked, without their contexts.
+        values: ``T`` noiseless values.
+        observations: ``T`` noisy values.
+        delays: ``T`` delays in steps.
+        told_at: ``T`` indices of the asks before which the observations arrived, -1 for an
+            observation that came too late.
+        regret: ``T`` regrets: the maximum over the available actions at the context, minus the
+            value. A strategy that waits has no regret for waiting.
+        seconds: The time of the strategy, in ask and tell together.
+        contexts: ``T x d_z``, the context of each evaluation, or None.
+    """
+
+    strategy: Strategy
+    domain: Domain
+    X: Tensor
+    values: Tensor
+    observations: Tensor
+    delays: Tensor
+    told_at: Tensor
+    regret: Tensor
+    seconds: float
+    contexts: Tensor | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Posteriors take megabytes, and a trace is sent from process to process.
+        return vars(self) | {"strategy": None}
+
+    def __repr__(self) -> str:
+        """The counts, the best value and the regret, in a few lines."""
+        top = int(self.values.argmax())
+        context = None if self.contexts is None else self.contexts[top]
+        place = place_of(self.X[top], context, self.domain)
+        lines = [
+            "Trace" if self.strategy is None else f"Trace of {type(self.strategy).__name__}",
+            f"evaluations: {len(self.values)}",
+            f"seconds of the strategy: {self.seconds:.3g}",
+            f"best value, without noise: {self.values[top]:.6g} at {place}",
+            f"simple regret: {self.simple_regret[-1]:.3g}",
+            f"cumulative regret: {self.cumulative_regret[-1]:.6g}",
+        ]
+        return "\n  ".join(lines)
+
+    @property
+    def cumulative_regret(self) -> Tensor:
+        """The ``T`` running sums of the regret."""
+        # On the CPU, because running sums on CUDA are not deterministic.
+        return self.regret.cpu().cumsum(dim=0).to(self.regret)
+
+    @property
+    def simple_regret(self) -> Tensor:
+        """The ``T`` least regrets of the steps so far."""
+        return self.regret.cummin(dim=0).values
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The evaluations as a data frame.
+
+        Returns:
+            A row for each evaluation, with the columns ``evaluation``, counted from 1; the
+            parameters by name; ``context0`` and so on; ``value``, ``observation``, ``delay``,
+            ``told_at``, ``regret``, ``cumulative_regret`` and ``simple_regret``. A column of the
+            library whose name a parameter has has an underscore behind it.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        params = [self.domain.params_of(x) for x in self.X.to(self.domain.like)]
+        named = {name: [row.get(name) for row in params] for name in params[0]}
+        if self.contexts is not None:
+            named |= {f"context{i}": column for i, column in enumerate(self.contexts.T)}
+        scores = {
+            "value": self.values,
+            "observation": self.observations,
+            "delay": self.delays,
+            "told_at": self.told_at,
+            "regret": self.regret,
+            "cumulative_regret": self.cumulative_regret,
+            "simple_regret": self.simple_regret,
+        }
+        return table({"evaluation": list(range(1, len(params) + 1))}, named, scores)
+
+
+@dataclass(frozen=True, eq=False)
+class Traces:
+    """The records of R simulations of T evaluations, with all tensors on the CPU.
+
+    ``traces[r]`` is the `Trace` of a run, with its strategy: the run is simulated again for it.
+
+    Args:
+        seeds: The seed of each run.
+        X: The points that were asked, ``R x T x d``.
+        values: The noiseless values, ``R x T``.
+        observations: The noisy values, ``R x T``.
+        delays: The delays in steps, ``R x T``.
+        told_at: The indices of the asks before which the observations arrived, ``R x T``, -1 for
+            an observation that came too late.
+        regret: The maximum of the problem minus the value, ``R x T``.
+        seconds: The time that all runs took together.
+        simulated: A function that simulates one run again.
+        indices: On a finite set the rows of the points, ``R x T``; None on a box.
+    """
+
+    seeds: list[int]
+    X: Tensor
+    values: Tensor
+    observations: Tensor
+    delays: Tensor
+    told_at: Tensor
+    regret: Tensor
+    seconds: float
+    simulated: Callable[[int], Trace] = field(repr=False)
+    indices: Tensor | None = None
+
+    @classmethod
+    def of(
+        cls, seeds: list[int], traces: Sequence[Trace], simulated: Callable[[int], Trace]
+    ) -> Traces:
+        """The records of runs that were simulated one by one."""
+        names = ("X", "values", "observations", "delays", "told_at", "regret")
+        stacked = {name: torch.stack([getattr(each, name) for each in traces]) for name in names}
+        seconds = sum(trace.seconds for trace in traces)
+        return cls(seeds, **stacked, seconds=seconds, simulated=simulated)
+
+    def __getitem__(self, run: int) -> Trace:
+        return self.simulated(range(len(self))[run])
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    def __repr__(self) -> str:
+        """The counts and the regret, in a few lines."""
+        lines = [f"Traces of {len(self)} runs", f"evaluations: {self.values.shape[1]}"]
+        for name in ("cumulative_regret", "simple_regret"):
+            mean, error = self.mean_and_error(name)[-1].tolist()
+            lines.append(f"{name.replace('_', ' ')}: {mean:.6g} +- {error:.2g}")
+        return "\n  ".join(lines)
+
+    @property
+    def cumulative_regret(self) -> Tensor:
+        """The running sums of the regret, ``R x T``."""
+        return self.regret.cumsum(dim=1)
+
+    @property
+    def simple_regret(self) -> Tensor:
+        """The least regrets of the steps so far, ``R x T``."""
+        return self.regret.cummin(dim=1).values
+
+    def mean_and_error(self, score: Score = "cumulative_regret") -> Tensor:
+        """The mean over the runs at each step, and its standard error.
+
+        Args:
+            score: "cumulative_regret", "simple_regret", "regret", "values" or "observations".
+
+        Returns:
+            ``T x 2``; the standard errors of one run are nan.
+
+        Raises:
+            ValueError: If the score is unknown.
+        """
+        if score not in _SCORES:
+            raise ValueError(f"score must be one of {', '.join(_SCORES)}, got {short(score)}")
+        rows: Tensor = getattr(self, score)
+        error = rows.std(dim=0) if len(self) > 1 else torch.full_like(rows[0], torch.nan)
+        return torch.stack([rows.mean(dim=0), error / len(self) ** 0.5], dim=1)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All evaluations of all runs as a data frame.
+
+        Returns:
+            A row for each evaluation, with the columns ``seed``, ``evaluation``, counted from 1,
+            ``index`` on a finite set, ``value``, ``observation``, ``delay``, ``told_at``,
+            ``regret``, ``cumulative_regret`` and ``simple_regret``. The points are in ``X``.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        R, T = self.values.shape
+        scores = ("values", "observations", "delays", "told_at", "regret", *_SCORES[:2])
+        columns: dict[str, Any] = {
+            "seed": torch.tensor(self.seeds).repeat_interleave(T),
+            "evaluation": torch.arange(1, T + 1).repeat(R),
+        }
+        if self.indices is not None:
+            columns["index"] = self.indices.flatten()
+        columns |= {name.removesuffix("s"): getattr(self, name).flatten() for name in scores}
+        return frame(columns)
