@@ -1,4 +1,4 @@
-"""The pictures of the gallery, drawn by the code that stands above them on the page.
+"""The pictures of the gallery and of many seeds, drawn by the code above them on the pages.
 
 python -m benchmarks.gallery [--smoke] [--output FOLDER]
 """
@@ -15,7 +15,8 @@ from PIL import Image
 
 from benchmarks.common.command_line import parse_options
 
-_PAGE = Path(__file__).parents[1] / "docs" / "gallery.md"
+_DOCS = Path(__file__).parents[1] / "docs"
+_PAGES = [_DOCS / "gallery.md", _DOCS / "many_seeds.md"]
 _CODE_AND_PICTURE = re.compile(
     r"^```python\n(.*?)^```\n\n!\[[^\]]*\]\([./\w]*/(\w+\.png)\)", flags=re.DOTALL | re.MULTILINE
 )
@@ -24,7 +25,7 @@ _CODE_AND_PICTURE = re.compile(
 def main(argv: list[str] | None = None) -> None:
     """Draws all of them; a smoke run only the first."""
     options = parse_options("gallery", "Pictures of the gallery.", argv)
-    found = _CODE_AND_PICTURE.findall(_PAGE.read_text())
+    found = [each for page in _PAGES for each in _CODE_AND_PICTURE.findall(page.read_text())]
     for code, name in found[:1] if options.smoke else found:
         torch.manual_seed(0)
         exec(compile(code, name, "exec"), {})

@@ -38,12 +38,13 @@ def plot_regret(
         curves: From the name of a method to its regret per step, ``seeds x T`` (or ``T``), in units
             of the objective; NumPy arrays, tensors or nested lists. Or a `Trace`, a `RunResult`, a
             study or a strategy, alone or under names, or under a name a list of them with equally
-            many evaluations, one for each seed, or `Traces`. A trace knows the maximum. A result, a
-            study and a strategy do not: their regret is how much worse the value of each trial that they
-            asked is than the best value known inside the space, in the order of telling. The best
-            value may be one that was attached or given as initial data, so that a start that nobody
-            improves on shows as regret that stays positive. Attached results are no evaluations of
-            the curve, and values from outside the space count for nothing.
+            many evaluations, one for each seed. Or, under names, the `Traces` of many seeds. A
+            trace knows the maximum. A result, a study and a strategy do not: their regret is how
+            much worse the value of each trial that they asked is than the best value known inside
+            the space, in the order of telling. The best value may be one that was attached or given
+            as initial data, so that a start that nobody improves on shows as regret that stays
+            positive. Attached results are no evaluations of the curve, and values from outside the
+            space count for nothing.
         ax: Where to draw; a new figure unless given.
         cumulative: Whether to add up the steps.
         center: "mean" (band: plus and minus one standard error) or "median" (band: quartiles); the

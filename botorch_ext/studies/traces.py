@@ -147,7 +147,16 @@ class Traces:
     def of(
         cls, seeds: list[int], traces: Sequence[Trace], simulated: Callable[[int], Trace]
     ) -> Traces:
-        """The records of runs that were simulated one by one."""
+        """Make the record of runs that were simulated one by one.
+
+        Args:
+            seeds: As for `Traces`.
+            traces: The record of each run.
+            simulated: As for `Traces`.
+
+        Returns:
+            The records together.
+        """
         names = ("X", "values", "observations", "delays", "told_at", "regret")
         stacked = {name: torch.stack([getattr(each, name) for each in traces]) for name in names}
         seconds = sum(trace.seconds for trace in traces)
