@@ -17,7 +17,7 @@ from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.answers.tables import frame
 from botorch_ext.strategies.replicas import NotReplicatedError
 from botorch_ext.studies.executors import require_picklable
-from botorch_ext.studies.experiments import Experiment
+from botorch_ext.studies.experiments import Experiment, checked_seeds
 from botorch_ext.studies.replicate import replicated, require_replicable
 from botorch_ext.studies.traces import Score, Trace, Traces
 
@@ -170,7 +170,7 @@ def compare(
     named = problems if isinstance(problems, Mapping) else {"regret": problems}
     if not named:
         raise ValueError("problems must be at least one, got none")
-    processes = whole_number(processes, "processes", least=1)
+    processes, seeds = whole_number(processes, "processes", least=1), checked_seeds(seeds)
     found: dict[str, dict[str, Traces]] = {problem: {} for problem in named}
     total = len(named) * len(methods) * len(seeds) * whole_number(horizon, "horizon", least=1)
     with tqdm(total=total, disable=not flag(progress, "progress"), unit="evaluation") as bar:

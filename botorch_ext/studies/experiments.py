@@ -56,9 +56,7 @@ class Experiment:
     ) -> Experiment:
         """The experiment of what a user gave; raises a ValueError that names an argument."""
         horizon = whole_number(horizon, "horizon", least=1)
-        if isinstance(seeds, str) or not hasattr(seeds, "__len__") or not len(seeds):
-            raise ValueError(f"seeds must be at least one seed, got {short(seeds)}")
-        own = [whole_number(seed, "seeds", least=0) for seed in seeds]
+        own = checked_seeds(seeds)
         each = _one_for_each(problems, domain, len(own))
         for problem in set(each):
             if not same_points(problem.domain, domain):
@@ -132,6 +130,13 @@ class Experiment:
         return self._drawn[1]
 
 
+def checked_seeds(seeds: Any) -> list[int]:
+    """Return seeds as a list, or raise a ValueError if there are none or one is none."""
+    if isinstance(seeds, str) or not hasattr(seeds, "__len__") or not len(seeds):
+        raise ValueError(f"seeds must be at least one seed, got {short(seeds)}")
+    return [whole_number(seed, "seeds", least=0) for seed in seeds]
+
+
 def _one_for_each(problems: Any, domain: Any, num: int) -> list[Any]:
     """The problem of each run."""
     is_table = isinstance(problems, Tensor | np.ndarray) and problems.ndim == 2
@@ -152,7 +157,10 @@ def same_points(one: Any, other: Any) -> bool:
 
 
 def _checked_initial(initial: tuple[Any, Any], num_runs: int, domain: Any) -> tuple[Tensor, Tensor]:
-    rows, values = (torch.as_tensor(each) for each in initial)
+    try:
+        rows, values = (torch.as_tensor(each) for each in initial)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"initial must be rows and values, got {short(initial)}") from None
     if rows.shape != values.shape or rows.ndim != 2 or len(rows) != num_runs:
         raise ValueError(
             f"initial must be rows and values of shape {num_runs} x n, got {tuple(rows.shape)} and "

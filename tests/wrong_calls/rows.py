@@ -279,6 +279,7 @@ PROBLEMS = [
     of("problems.RKHSFunction", ON_SETS, lambda s: {"centers": s.X, "weights": s.Y}),
     row("problems.RKHSFunction.random", ON_SETS),
     row("problems.Perturbed", "misspecification=epsilon", perturbation=lambda X: 0 * X[:, 0]),
+    row("problems.Function", "f=function noise_std=least-zero", f=lambda X: X[:, 0]),
     row("problems.tabulated", "values=table", values=[0.0] * 24),
     row("problems.SyntheticProblem", "noise_std=least-zero", test_function=Branin()),
     of(
@@ -356,10 +357,18 @@ def value_of(x: Any) -> float:
 
 FIRST = "num_initial=first-points"
 BRIEF = {"objective": value_of, "num_trials": 2, "progress": False}
+OF_MANY = "methods=object problems=object seeds=object noise_std=least-zero"
+FEW = {"problems": torch.zeros(24), "horizon": 2, "seeds": [0, 1], "noise_std": 0.1}
 STUDIES = [
     of("run", "", lambda s: {"strategy": s.fresh(), **BRIEF}),
     of("optimize", FIRST, lambda s: {"domain": s.box, **BRIEF}),
     of("simulate", "noise_std=least-zero", lambda s: {"strategy": s.fresh(), "horizon": 2}),
+    of(
+        "replicate",
+        f"{OF_MANY} initial=object most_bytes=count checked=count-from-zero",
+        lambda s: {"methods": {"a": s.fresh()}, **FEW},
+    ),
+    of("compare", f"{OF_MANY} processes=count", lambda s: {"methods": {"a": s.fresh()}, **FEW}),
     of(
         "Study",
         "name=text unit=name objective=name",
