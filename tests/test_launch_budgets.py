@@ -110,3 +110,38 @@ def test_the_host_waits_seldom(make, most):
         with counting(Tally()) as tally:
             act()
     assert tally.num_stops <= most, tally.stops.most_common(5)
+
+
+def tally_of_replicate(name, horizon):
+    with PretendCUDA():
+        points = bx.FiniteSet(torch.linspace(0, 1, 60, dtype=torch.float64)[:, None], device="cuda")
+        models = bx.CandidateModels.lengthscales(
+            RBFKernel(), [0.1, 0.3], noise_variance=0.01, device="cuda"
+        )
+        algorithms = bx.algorithms
+        common = {"noise_variance": 0.01, "width": 2.0}
+        strategy = {
+            "gp_ucb": lambda: algorithms.gp_ucb(points, RBFKernel(), **common),
+            "he_gp_ucb": lambda: algorithms.he_gp_ucb(
+                points, models, width=2.0, noise_std=0.1, rkhs_bound=1.0
+            ),
+            "bpe": lambda: algorithms.bpe(points, RBFKernel(), horizon=horizon, **common),
+        }[name]()
+        f = bx.problems.Function(points, lambda X: X[:, 0].sin(), noise_std=0.1)
+        with counting(Tally()) as tally:
+            options = {"seeds": range(4), "checked": 0, "most_bytes": 2**30}
+            bx.replicate({name: strategy}, f, horizon, **options)
+    return tally
+
+
+@pytest.mark.parametrize(("name", "most"), [("gp_ucb", 38), ("he_gp_ucb", 101)])
+def test_all_seeds_launch_little_in_a_step_and_never_wait(name, most):
+    short, long = (tally_of_replicate(name, horizon) for horizon in (10, 30))
+    assert long.launches - short.launches <= 20 * most
+    assert long.num_stops == short.num_stops
+
+
+def test_all_seeds_wait_twice_in_a_round():
+    short, long = (tally_of_replicate("bpe", horizon) for horizon in (4, 60))
+    lengths = [bx.rounds.SquareRoot(T).lengths(T, 0.1) for T in (4, 60)]
+    assert long.num_stops - short.num_stops <= 2 * (len(lengths[1]) - len(lengths[0]))

@@ -191,16 +191,19 @@ class ReplicatedPosterior:
             pivot = self.variance.gather(1, here).clamp_min(0) + self.noise_variance[:, None]
             raised = torch.maximum(pivot, self._least_pivots.gather(1, here))
             is_added = None if added is None else self.of_members(added.mask[:, j : j + 1])
-            row = row * (raised.rsqrt() if is_added is None else raised.rsqrt() * is_added)
+            scale = raised.rsqrt()
+            gain = (raised / (self.noise_variance[:, None] + (raised - pivot))).log()
+            if is_added is not None:
+                scale, gain = scale * is_added, gain * is_added
+            row = row * scale
             self.variance.addcmul_(row, row, value=-1)
-            gain = 0.5 * (raised / (self.noise_variance[:, None] + (raised - pivot))).log()
-            self._gain = self._gain + (gain if is_added is None else gain * is_added)[:, 0]
+            self._gain = self._gain.add(gain[:, 0], alpha=0.5)
             if Y is not None:
                 y = self.of_members(Y[:, j : j + 1])
-                z = (y - self.mean.gather(1, here)) * raised.rsqrt()
+                z = (y - self.mean.gather(1, here)) * scale
                 self.mean.addcmul_(row, z)
-                self._form = self._form + (z if is_added is None else z * is_added)[:, 0].square()
-            self._append(row, here, row * raised.rsqrt(), added, j)
+                self._form = self._form.addcmul(z[:, 0], z[:, 0])
+            self._append(row, here, scale, added, j)
             new.append(row)
 
     @torch.no_grad()
@@ -255,24 +258,26 @@ class ReplicatedPosterior:
         self._num_folded, self._folded = self.counts.copy(), self.counts_on_device.clone()
 
     def _append(
-        self, row: Tensor, here: Tensor, share: Tensor, added: Added | None, j: int
+        self, row: Tensor, here: Tensor, scale: Tensor, added: Added | None, j: int
     ) -> None:
         """Appends the row of an observation, ``M x N``, which is zero if it is not added."""
-        self._write(
-            self._rows, row, self.counts - self._num_folded, self.counts_on_device - self._folded
-        )
+        self._write(self._rows, row, self._num_folded, self._folded)
         if self._weights is not None:
-            n = max(self.counts)
+            n, share = max(self.counts), row * scale
             W = self._weights[:, :n]
             own = W.gather(2, here.unsqueeze(1).expand(-1, n, 1))
             W.baddbmm_(own, share.unsqueeze(1), alpha=-1)
-            self._write(self._weights, share, self.counts, self.counts_on_device)
+            self._write(self._weights, share)
         self.counts = self.counts + (1 if added is None else added.on_host[:, j])
         self.counts_on_device = self.counts_on_device + (1 if added is None else added.mask[:, j])
 
-    def _write(self, rows: Tensor, row: Tensor, on_host: np.ndarray, places: Tensor) -> None:
+    def _write(
+        self, rows: Tensor, row: Tensor, num_folded: np.ndarray | int = 0, folded: Tensor | int = 0
+    ) -> None:
+        """Writes a row behind those of each member, of which the folded ones are gone."""
+        on_host = self.counts - num_folded
         if min(on_host) == max(on_host):
             rows[:, on_host[0]] = row
-        else:
-            members = torch.arange(len(row), device=row.device)
-            rows[members, places.repeat_interleave(self.num_models)] = row
+            return
+        places = (self.counts_on_device - folded).repeat_interleave(self.num_models)
+        rows[torch.arange(len(row), device=row.device), places] = row

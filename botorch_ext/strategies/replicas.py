@@ -5,14 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from botorch_ext.models.replicated import Added, ReplicatedPosterior
-from botorch_ext.widths import Width, as_tensor_like
+from botorch_ext.widths import Width
 from botorch_ext.widths.base import ModelNumbers
 
 
@@ -152,35 +151,38 @@ def widths_of(
     Returns:
         ``M`` widths and ``M`` offsets.
     """
-    found = None
-    for n in np.unique(posterior.counts).tolist():
+    first, *others = np.unique(posterior.counts).tolist()
+    widths, offsets = _widths_after(posterior, first, width, num_ridges)
+    for n in others:
+        has_n = posterior.of_members((posterior.counts_on_device == n)[:, None])[:, 0]
         own = _widths_after(posterior, n, width, num_ridges)
-        if found is not None:
-            has_n = posterior.of_members((posterior.counts_on_device == n)[:, None])[:, 0]
-            own = torch.where(has_n, own, found)
-        found = own
-    widths, offsets = cast(Tensor, found)
+        widths, offsets = torch.where(has_n, own[0], widths), torch.where(has_n, own[1], offsets)
     return widths, offsets
 
 
 def _widths_after(
     posterior: ReplicatedPosterior, n: int, width: Width | Sequence[Width], num_ridges: int
-) -> Tensor:
-    """The widths and the offsets of all members if each of them had n observations, ``2 x M``."""
+) -> tuple[Tensor, Tensor]:
+    """The widths and the offsets of all members if each of them had n observations, ``M`` each."""
     noise, gain = posterior.noise_variance, posterior.information_gain()
     form, points = posterior.quadratic_form(), posterior.candidates
 
-    def at(width: Width, members: Tensor | slice) -> Tensor:
+    def at(width: Width, members: Tensor | slice) -> tuple[Tensor, Tensor]:
         ridge = noise[members]
         model = ModelNumbers(ridge, n, points.shape[-1], gain[members], form[members], points)
-        numbers = width(n + 1, model), width.offset(n + 1, model)
-        return torch.stack([as_tensor_like(each, ridge).expand(ridge.shape) for each in numbers])
+        return _like(width(n + 1, model), ridge), _like(width.offset(n + 1, model), ridge)
 
     if isinstance(width, Width):
         return at(width, slice(None))
     members = torch.arange(len(noise), device=noise.device).view(-1, len(width), num_ridges)
-    values = [
-        at(own, members[:, position].flatten()).view(2, -1, num_ridges)
-        for position, own in enumerate(width)
-    ]
-    return torch.stack(values, dim=2).flatten(1)
+    of_models = [at(own, members[:, i].flatten()) for i, own in enumerate(width)]
+    widths, offsets = (
+        torch.stack([own.view(-1, num_ridges) for own in each], dim=1).flatten()
+        for each in zip(*of_models, strict=True)
+    )
+    return widths, offsets
+
+
+def _like(value: float | Tensor, like: Tensor) -> Tensor:
+    """A number or a tensor in the shape of a tensor, without an upload."""
+    return value.expand(like.shape) if isinstance(value, Tensor) else torch.full_like(like, value)

@@ -201,13 +201,15 @@ def _run(experiment: Experiment, strategy: Strategy, runs: list[int], bar: tqdm[
     arrivals = _arrivals(experiment.delays[runs], values.device)
     index = torch.zeros(len(runs), horizon, dtype=torch.long, device=values.device)
     Y = torch.zeros_like(noise)
+    newest = index[:, :0], Y[:, :0]
     for step, due in enumerate(arrivals):
         if due is not None:
             trials, on_host, added, at_once = due
-            told = index.gather(1, trials), Y.gather(1, trials)
+            told = newest if at_once else (index.gather(1, trials), Y.gather(1, trials))
             replicas.tell(Results(step, trials, on_host, *told, added, at_once))
         row, now = replicas.ask(step), slice(step, step + 1)
-        index[:, now], Y[:, now] = row, values.gather(1, row) + noise[:, now]
+        index[:, now] = row
+        newest = row, torch.add(values.gather(1, row), noise[:, now], out=Y[:, now])
         bar.update(len(runs))
     return index
 
@@ -221,16 +223,19 @@ def _arrivals(delays: np.ndarray, device: torch.device) -> list[Any]:
         for trial, step in enumerate((np.arange(T) + 1 + delays[r]).tolist()):
             if step < T:
                 due[step][r].append(trial)
-    found: list[Any] = []
-    for step, told in enumerate(due):
-        k = max(map(len, told))
-        if not k:
-            found.append(None)
-            continue
-        trials, on = np.zeros((R, k), dtype=np.int64), np.zeros((R, k), dtype=bool)
+    shapes = [max(map(len, told)) for told in due]
+    trials = np.zeros((R, sum(shapes)), dtype=np.int64)
+    on = np.zeros(trials.shape, dtype=bool)
+    for first, told in zip(np.cumsum([0, *shapes]), due, strict=False):
         for r, own in enumerate(told):
-            trials[r, : len(own)], on[r, : len(own)] = own, True
-        added = None if on.all() else Added(torch.from_numpy(on).to(device), on)
-        at_once = k == 1 and bool((on & (trials == step - 1)).all())
-        found.append((torch.from_numpy(trials).to(device), trials, added, at_once))
+            trials[r, first : first + len(own)], on[r, first : first + len(own)] = own, True
+    # One upload for all steps.
+    on_device = (torch.from_numpy(each).to(device).split(shapes, dim=1) for each in (trials, on))
+    on_host = (np.split(each, np.cumsum(shapes)[:-1], axis=1) for each in (trials, on))
+    found: list[Any] = []
+    parts = zip(*on_device, *on_host, strict=True)
+    for step, (own, mask, own_on_host, mask_on_host) in enumerate(parts):
+        added = None if mask_on_host.all() else Added(mask, mask_on_host)
+        at_once = added is None and own_on_host.shape[1] == 1 and (own_on_host == step - 1).all()
+        found.append((own, own_on_host, added, at_once) if own_on_host.size else None)
     return found
