@@ -128,7 +128,8 @@ def _own(seed: int, kernel: Callable[[float], Kernel], bound: float) -> Instance
 
 def _short(seed: int, delta: float = 0.1) -> Instance:
     """A function on 200 points, for many runs that count whether the maximiser is lost."""
-    problem, kernel = generic_problem(2, 0.0, seed, seed, num_candidates=200)
+    domain = bx.FiniteSet(bx.Box([[0.0, 0.0], [1.0, 1.0]]).sample(200, seed))
+    problem, kernel = generic_problem(2, 0.0, seed, seed, domain)
     return Instance(problem, kernel, NOISE_STD**2, RKHS_BOUND, delta=delta)
 
 

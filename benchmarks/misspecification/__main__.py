@@ -22,7 +22,7 @@ from benchmarks.misspecification.runs import Setting, generic_rows, lock_out_row
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the experiment and writes its three files."""
-    full = "T = 1000, 2500 candidates, d up to 6, 30 instances"
+    full = "T = 1000, 2500 candidates, d up to 6"
     options = parse_options(
         "misspecification", "Three methods under misspecification.", argv, full=full
     )
@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> None:
     if options.smoke:
         setting = Setting(20, 50, (1, 2), 2, 2)
     elif options.full:
-        setting = Setting(1000, 2500, (1, 2, 4, 6), 30, 10)
+        setting = Setting(1000, 2500, (1, 2, 4, 6))
     locked, curves = lock_out_rows(setting, options)
     generic = generic_rows(setting, options)
     draw(curves, generic, options.output / "regret.png")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torch import Tensor
+
 from benchmarks.common.pictures import save
 from benchmarks.common.repeated_runs import draw_means
 from benchmarks.common.tables import Row
@@ -33,7 +35,7 @@ _STYLES = ("-", "--", "-.", ":")
 _MARKERS = "os^D"
 
 
-def draw(curves: dict[str, list[list[float]]], generic: list[Row], path: Path) -> None:
+def draw(curves: dict[str, Tensor], generic: list[Row], path: Path) -> None:
     """Draws a panel of the lock-out instance, and one for each dimension of the generic
     perturbations: the regret per step against eps.
 

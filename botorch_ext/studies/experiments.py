@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import amount, short, whole_number
-from botorch_ext.domains import FiniteSet
+from botorch_ext.domains import FiniteSet, host
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.simulate import simulate
 from botorch_ext.studies.simulated_functions import as_problem
@@ -107,7 +107,8 @@ class Experiment:
     @cached_property
     def best(self) -> Tensor:
         """The maximum of each problem on the CPU, ``R x 1``, in float64."""
-        return torch.tensor([[problem.optimal_value] for problem in self.problems]).double()
+        best = [[problem.optimal_value] for problem in self.problems]
+        return host.tensor(best, dtype=torch.float64)
 
     @cached_property
     def _drawn(self) -> tuple[np.ndarray, np.ndarray]:

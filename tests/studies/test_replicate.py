@@ -112,8 +112,8 @@ def require_equal(make: Callable[[], bx.Strategy], delay: Any) -> None:
         trace = traces[run]
         trials = trace.strategy.history.trials
         assert traces.indices[run].tolist() == [trial.info["index"] for trial in trials]
-        torch.testing.assert_close(traces.regret[run], trace.regret)
-        torch.testing.assert_close(traces.observations[run], trace.observations)
+        assert torch.equal(traces.regret[run], trace.regret)
+        assert torch.equal(traces.observations[run], trace.observations)
         assert torch.equal(traces.delays[run], trace.delays)
 
 
