@@ -32,7 +32,7 @@ from benchmarks.delayed_feedback.runs import (
     TAIL_METHODS,
     TAILS,
     Case,
-    run_case,
+    run_cases,
 )
 
 
@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None) -> None:
         "delayed_feedback",
         "Delayed feedback: BPE-Delay and its rivals.",
         argv,
-        full="as Vakili et al. 2023: 10 seeds, and 3 of T = 1000 on the box",
+        full="as Vakili et al. 2023, with 100 seeds, and 3 of T = 1000 on the box",
         data=True,
         processes=True,
     )
@@ -70,14 +70,15 @@ def main(argv: list[str] | None = None) -> None:
     if options.smoke:
         setting = Setting(horizon=100, side=8, seeds=1, box_horizon=40)
     elif options.full:
-        setting = Setting(seeds=10, box_horizon=1000, box_seeds=3)
+        setting = Setting(seeds=100, box_horizon=1000, box_seeds=3)
     if options.smoke and not options.data.is_dir():
         objectives = tuple(generate(options.seed))
     else:
         objectives = tuple(load(options.data))
-    play = partial(run_case, objectives=objectives)
-    cases = list(_cases(setting, options.seed))
-    rows = in_processes(play, cases, options.processes, "delayed feedback")
+    play = partial(run_cases, objectives=objectives)
+    groups = list(_groups(setting, options.seed))
+    played = in_processes(play, groups, options.processes, "delayed feedback")
+    rows = [row for rows in played for row in rows]
     draw(rows, options.output)
     for row in rows:
         del row["curve"]
@@ -85,7 +86,8 @@ def main(argv: list[str] | None = None) -> None:
     write_csv(options.output / "runs.csv.xz", rows)
 
 
-def _cases(setting: Setting, first_seed: int) -> Iterator[Case]:
+def _groups(setting: Setting, first_seed: int) -> Iterator[list[Case]]:
+    """Cases that differ in their seeds alone."""
     box, grid = (setting.box_horizon, 0), (setting.horizon, setting.side)
     last = ["Poisson(50)"]
     box_seeds, seeds = (
@@ -107,9 +109,9 @@ def _product(
     delays: Sequence[str],
     seeds: Sequence[int],
     size: tuple[int, int],
-) -> Iterator[Case]:
-    for method, delay, objective, seed in product(methods, delays, OBJECTIVES, seeds):
-        yield Case(objective, delay, method, width, seed, *size)
+) -> Iterator[list[Case]]:
+    for method, delay, objective in product(methods, delays, OBJECTIVES):
+        yield [Case(objective, delay, method, width, seed, *size) for seed in seeds]
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -105,30 +105,51 @@ class Case:
     side: int
 
 
-def run_case(case: Case, objectives: tuple[Objective, ...]) -> Row:
-    """Plays one method on one objective.
+def run_cases(cases: Sequence[Case], objectives: tuple[Objective, ...]) -> list[Row]:
+    """Plays one method on one objective with several seeds.
+
+    Methods whose rounds are reported, and those on a box, are simulated one by one; all seeds of
+    the others are moved forward together.
 
     Args:
-        case: What to run.
-        objectives: Where its objective is looked up.
+        cases: Cases that differ in their seeds alone.
+        objectives: Where their objective is looked up.
 
     Returns:
-        The case, its scores, and ``curve``, the regret of each step.
+        For each case its scores, and ``curve``, the regret of each step.
     """
+    case = cases[0]
     objective = next(one for one in objectives if one.name == case.objective)
     problem = objective.on_grid(case.side) if case.side else objective.on_box()
-    strategy = _strategy(case, problem, rkhs_bound(objective))
-    delay = DELAYS[case.delay]
-    trace = bx.simulate(strategy, problem, case.horizon, delay=delay, seed=case.seed)
+    bound, delay = rkhs_bound(objective), DELAYS[case.delay]
+    strategy = _strategy(case, problem, bound)
+    if case.side and not isinstance(strategy, bx.PhasedElimination):
+        seeds = [case.seed for case in cases]
+        options: dict[str, Any] = {"seeds": seeds, "delay": delay}
+        traces = bx.replicate({"a": strategy}, problem, case.horizon, **options)["a"]
+        seconds = traces.seconds / len(cases)
+        played = [(strategy, regret, seconds) for regret in traces.regret]
+    else:
+        played = []
+        for own in cases:
+            one = _strategy(own, problem, bound)
+            trace = bx.simulate(one, problem, own.horizon, delay=delay, seed=own.seed)
+            played.append((one, trace.regret, trace.seconds))
+    return [_row(own, problem, *of_run) for own, of_run in zip(cases, played, strict=True)]
+
+
+def _row(
+    case: Case, problem: RKHSFunction, strategy: bx.Strategy, regret: torch.Tensor, seconds: float
+) -> Row:
     row = {name: getattr(case, name) for name in Case.__annotations__ if name != "side"}
     row |= {
         "domain": "grid" if case.side else "box",
         "mean_delay": mean_delay(case.delay),
-        "cumulative_regret": float(trace.regret.sum()),
-        "simple_regret": float(trace.regret.min()),
-        "seconds": round(trace.seconds, 3),
+        "cumulative_regret": float(regret.sum()),
+        "simple_regret": float(regret.min()),
+        "seconds": round(seconds, 3),
     }
-    return row | _of_rounds(strategy, problem, trace.regret) | {"curve": trace.regret.tolist()}
+    return row | _of_rounds(strategy, problem, regret) | {"curve": regret.tolist()}
 
 
 def rkhs_bound(objective: Objective) -> float:
