@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import cast
 
 import torch
@@ -56,8 +57,11 @@ class SafeBounds(State):
         #: Whether the told data refute the model: the bounds contradict each other at some point,
         #: or the lower bound of the RKHS norm exceeds B.
         self.is_refuted = False
-        #: The tightest lower and upper bounds so far, ``N`` each.
+        #: The tightest lower and upper bounds so far, ``N`` each; infinite for a quantity with a
+        #: limit until there are results, since a wrong B alone could certify all points.
         self.lower, self.upper = mean - reach, mean + reach
+        if limit is not None:
+            self.lower, self.upper = (torch.full_like(reach, end) for end in (-inf, inf))
         #: The length of the prior interval at each point, ``N``.
         self.prior_length = 2 * reach
 
@@ -115,9 +119,9 @@ class SafeBounds(State):
             return None
         covariance = posterior.covariance_of_candidate(target)[row]
         gain = covariance.square() / (variance + noise)
-        return int(first_highest(gain.masked_fill(~among, -torch.inf)))
+        return int(first_highest(gain.masked_fill(~among, -inf)))
 
     def _within(self, of_least: Tensor, of_most: Tensor) -> Tensor:
         if self.limit is None:
-            return torch.full_like(self.lower, torch.inf)
+            return torch.full_like(self.lower, inf)
         return self.limit.slack(of_least, of_most)
