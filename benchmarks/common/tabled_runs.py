@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +15,7 @@ from scipy.stats import binom
 from benchmarks.common.command_line import Options, parse_options
 from benchmarks.common.machine import describe_machine
 from benchmarks.common.reports import write_report
-from benchmarks.common.resumable import attempted, run_missing
-from benchmarks.common.store import Store
+from benchmarks.common.resumable import REPORT, attempted, run_and_report
 from benchmarks.common.tables import Row, markdown_table
 
 #: The false-alarm rate of a test that a share of failures is at most delta.
@@ -70,30 +68,21 @@ def run_tables(
         captions: As for `write_report`.
     """
     names = [*tables, "times"]
-    more = {
-        "only": {"nargs": "+", "choices": names, "help": "tables to run (default: all)"},
-        "report": {"action": "store_true", "help": "run nothing, write the report, compress rows"},
-    }
+    only = {"nargs": "+", "choices": names, "help": "tables to run (default: all)"}
+    more = {"only": only, **REPORT}
     options = parse_options(name, title, argv, processes=True, more=more)
     torch.set_num_threads(1)
-    store, chosen = Store(options.output / "runs"), options.more["only"] or names
+    chosen = options.more["only"] or names
     cases = _cases(tables, case_of, first_seed + options.seed, options.smoke)
-    found, _ = store.rows(cases)
-    failures = 0
-    if not options.more["report"]:
-        missing = [case for case in cases if case not in found and case.table in chosen]
-        attempt = partial(attempted, partial(_row, play))
-        failures = run_missing(attempt, missing, found, store, options.processes, name)
-        if "times" in chosen:
-            times(options)
-    rows = [found[case] for case in cases if case in found]
-    if rows:
+    if "times" in chosen and not options.more["report"]:
+        times(options)
+
+    def write(rows: list[Row]) -> None:
         left = f"{len(cases) - len(rows)} of {len(cases)} runs missing"
         write_report(options, report(rows, options), left, captions)
-    if options.more["report"]:
-        store.compress()
-    if failures:
-        sys.exit(f"{failures} runs failed")
+
+    attempt = partial(attempted, partial(_row, play))
+    run_and_report(options, cases, lambda case: case.table in chosen, attempt, write)
 
 
 def _cases(
