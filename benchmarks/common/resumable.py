@@ -9,12 +9,51 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
+from benchmarks.common.command_line import Options
 from benchmarks.common.processes import as_they_finish
 from benchmarks.common.remaining import Remaining
 from benchmarks.common.store import Case, Store
 from benchmarks.common.tables import Row
 
 _Case = TypeVar("_Case", bound=Case)
+
+#: The option of `run_and_report`, for `parse_options`.
+REPORT = {
+    "report": {"action": "store_true", "help": "run nothing, write the report, compress the rows"}
+}
+
+
+def run_and_report(
+    options: Options,
+    cases: Sequence[_Case],
+    is_chosen: Callable[[_Case], bool],
+    attempt: Callable[[_Case], Row | str],
+    write: Callable[[list[Row]], None],
+) -> None:
+    """Runs the cases that are chosen and missing, unless ``--report`` is given, and reports.
+
+    Args:
+        options: The command line, with `REPORT`.
+        cases: All cases, in the order of their rows.
+        is_chosen: Whether the command line asks for a case.
+        attempt: As for `run_missing`.
+        write: Writes the report of the rows that are there, if there are any.
+    """
+    store, failures = Store(options.output / "runs"), 0
+    found, num_stale = store.rows(cases)
+    if num_stale:
+        print(f"{num_stale} rows are stale: of other settings than those of now", file=sys.stderr)
+    if not options.more["report"]:
+        missing = [case for case in cases if case not in found and is_chosen(case)]
+        failures = run_missing(attempt, missing, found, store, options.processes, options.name)
+    found, _ = store.rows(cases)  # another process may have added some
+    rows = [found[case] for case in cases if case in found]
+    if rows:
+        write(rows)
+    if options.more["report"]:
+        store.compress()
+    if failures:
+        sys.exit(f"{failures} runs failed")
 
 
 def run_missing(

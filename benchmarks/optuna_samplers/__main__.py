@@ -19,7 +19,7 @@ import torch
 
 from benchmarks.common.command_line import Options, parse_options
 from benchmarks.common.reports import write_report
-from benchmarks.common.resumable import run_missing
+from benchmarks.common.resumable import REPORT, run_missing
 from benchmarks.common.store import Store
 from benchmarks.common.tables import Row
 from benchmarks.optuna_samplers import at_once
@@ -34,7 +34,7 @@ _MORE = {
     "only": {"nargs": "+", "choices": list(SAMPLERS), "help": "samplers (default: all)"},
     "problems": {"nargs": "+", "choices": _PROBLEMS, "help": "problems (default: all)"},
     "seeds": {"type": int, "default": 10, "help": "how many (default 10)"},
-    "report": {"action": "store_true", "help": "run nothing, write the report, compress the rows"},
+    **REPORT,
     "together": {"action": "store_true", "help": "only check processes at once on one storage"},
 }
 

@@ -13,12 +13,10 @@ report.md from all lines that are there.
 
 from __future__ import annotations
 
-import sys
-
 from benchmarks.common.command_line import parse_options
 from benchmarks.common.reports import write_report
-from benchmarks.common.resumable import run_missing
-from benchmarks.common.store import Store
+from benchmarks.common.resumable import REPORT, run_and_report
+from benchmarks.common.tables import Row
 from benchmarks.real.environments import OURS, PEERS, is_installed
 from benchmarks.real.report import report
 from benchmarks.real.runs import FIRST_SEED, Case, attempt, cases
@@ -32,42 +30,33 @@ _MORE = {
     "half": {"choices": ["develop", "report", "large"], "help": "of the tasks (default: all)"},
     "only": {"nargs": "+", "choices": list(PEERS), "help": "peers (default: all)"},
     "problems": {"nargs": "+", "choices": list(TASKS), "help": "tasks (default: all)"},
-    "report": {"action": "store_true", "help": "run nothing, write the report, compress the rows"},
+    **REPORT,
 }
 
 
 def main(argv: list[str] | None = None) -> None:
     """Runs what is missing and writes the report."""
     options = parse_options("real", "Real problems, compared.", argv, processes=True, more=_MORE)
-    store, more = Store(options.output / "runs"), options.more
+    more = options.more
     if options.smoke:
         wanted = [
             Case(peer, task, FIRST_SEED, True) for task in _SMOKE_TASKS for peer in _SMOKE_PEERS
         ]
     else:
         wanted = list(cases(list(PEERS), list(TASKS), FIRST_SEED + options.seed))
-    found, num_stale = store.rows(wanted)
-    if num_stale:
-        print(f"{num_stale} rows are stale: of other settings than those of now", file=sys.stderr)
-    failures = 0
-    if not more["report"]:
-        missing = [
-            case
-            for case in wanted
-            if case not in found
-            and is_installed(PEERS[case.method].environment)
+
+    def is_chosen(case: Case) -> bool:
+        return (
+            is_installed(PEERS[case.method].environment)
             and (more["half"] is None or TASKS[case.problem].half == more["half"])
             and (more["only"] is None or case.method in more["only"])
             and (more["problems"] is None or case.problem in more["problems"])
-        ]
-        failures = run_missing(attempt, missing, found, store, options.processes, "real")
-    rows = [found[case] for case in wanted if case in found]
-    if rows:
+        )
+
+    def write(rows: list[Row]) -> None:
         write_report(options, report(rows, wanted), f"{len(rows)} of {len(wanted)} runs")
-    if options.more["report"]:
-        store.compress()
-    if failures:
-        sys.exit(f"{failures} runs failed")
+
+    run_and_report(options, wanted, is_chosen, attempt, write)
 
 
 if __name__ == "__main__":

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
-
-from scipy.stats import binom
+from collections.abc import Sequence
 
 from benchmarks.common.command_line import Options
-from benchmarks.common.tables import Row, markdown_table
-from benchmarks.safety.runs import COUNTED, HORIZONS, METHODS, POINTS, PROBLEMS, WRONG
-from benchmarks.safety.times import time_rows
+from benchmarks.common.repeated_runs import standard_error
+from benchmarks.common.tabled_runs import (
+    FALSE_ALARM,
+    cells,
+    most_failures,
+    num_refuted,
+    section,
+    times_section,
+)
+from benchmarks.common.tables import Row
+from benchmarks.safety.figures import draw
+from benchmarks.safety.runs import COUNTED, POINTS, TABLES, WRONG
+from benchmarks.safety.times import time_row
 from benchmarks.tight.runs import DELTA, EPS
-
-# The false-alarm rate of a test that a share of failures is at most delta.
-_FALSE_ALARM = 1e-4
 
 
 def report(rows: Sequence[Row], options: Options) -> str:
-    """Markdown from all rows."""
+    """Markdown from all rows, and the picture."""
+    draw(options.output)
     texts = [
         "# Benchmark of safe exploration\n\n"
         "An objective and one outcome of RKHS norm B = 2 on random points, "
@@ -30,46 +36,46 @@ def report(rows: Sequence[Row], options: Options) -> str:
         _growth(rows),
         _wrong(rows),
         _promises(rows),
+        _loops(rows),
+        times_section(
+            options,
+            "An ask and a tell after 100 observations, d = 2, and its ratio to that of `gp_ucb` "
+            "with the same bounds: medians of repeats in turns",
+            time_row,
+        ),
     ]
-    machine, table = time_rows(options)
-    if table:
-        texts.append(
-            "## Time of a step\n\nAn ask and a tell after 100 observations, d = 2, and its ratio "
-            "to that of `gp_ucb` with the same bounds: medians of repeats in turns, one thread, on "
-            f"{machine}.\n\n" + markdown_table(table)
-        )
-    return "\n".join(texts)
+    return "\n".join(filter(None, texts))
 
 
 def _growth(rows: Sequence[Row]) -> str:
-    found: list[Row] = []
-    for problem, method, own in _of_table(rows, "growth"):
-        found.append(
-            {
-                "problem": problem,
-                "bounds": method,
-                "runs": len(own),
-                "share certified": _mean(own, "share"),
-                "cumulative regret": _mean(own, "regret"),
-                "with an unsafe trial": _num_unsafe(own),
-                "with a false certificate": sum(row["falsely"] for row in own),
-                "false alarms": _num_refuted(own),
-            }
-        )
-    return _section(
+    found = [
+        {
+            "problem": problem,
+            "bounds": method,
+            "runs": len(own),
+            "share certified": _mean(own, "share"),
+            "cumulative regret": _mean(own, "regret"),
+            "with an unsafe trial": _num_unsafe(own),
+            "with a false certificate": sum(row["falsely"] for row in own),
+            "false alarms": num_refuted(own),
+        }
+        for problem, method, own in cells(rows, TABLES, "growth")
+    ]
+    return section(
         "The model is right",
         f"The share of the safe points that is certified after {COUNTED} trials, the cumulative "
-        f"regret relative to the best safe point after {HORIZONS['growth']} trials, with standard "
-        f"errors, and the number of runs in which something went wrong. N = {POINTS['growth']}.",
+        f"regret relative to the best safe point after {TABLES['growth'].horizon} trials, with "
+        "standard errors, and the number of runs in which something went wrong. "
+        f"N = {POINTS['growth']}.",
         found,
     )
 
 
 def _wrong(rows: Sequence[Row]) -> str:
     found: list[Row] = []
-    for problem, method, own in _of_table(rows, "wrong"):
+    for problem, method, own in cells(rows, TABLES, "wrong"):
         dim, _, wrong = problem.partition(", ")
-        others = [row for row in own if row["at_first"] == 1]
+        others = [row for row in own if not row["limit_below"]]
         alarms = sorted(row["refuted"] for row in own if row["refuted"] is not None)
         found.append(
             {
@@ -78,19 +84,19 @@ def _wrong(rows: Sequence[Row]) -> str:
                 "runs": len(own),
                 "unsafe, never stopping": _num_unsafe(own),
                 "unsafe, stopping at the alarm": sum(map(_is_unsafe_before_alarm, own)),
-                "only the seed certified at first": len(others),
+                "limit not below -B": len(others),
                 "unsafe of these, never stopping": _num_unsafe(others),
                 "refuted": len(alarms),
                 "after, median": statistics.median(alarms) if alarms else "-",
             }
         )
-    return _section(
+    return section(
         "The model is wrong",
-        f"Runs with an unsafe trial within {HORIZONS['wrong']}, if the alarm is ignored and if it "
-        "stops the run, and the number of results when it comes. The library stops or asks seeds; "
-        "only this benchmark goes on. Objective and outcome have norm 2B, or a third of the told "
-        "lengthscale. Where the limit is below -B, the told B alone certifies all points before "
-        "any result; the runs without this are counted apart.",
+        f"Runs with an unsafe trial within {TABLES['wrong'].horizon}, if the alarm is ignored and "
+        "if it stops the run, and the number of results when it comes. The library stops or asks "
+        "seeds; only this benchmark goes on. Objective and outcome have norm 2B, or a third of the "
+        "told lengthscale. Where the limit is below -B, the told B alone says that all points are "
+        "safe; the other runs are counted apart.",
         found,
     )
 
@@ -102,58 +108,58 @@ def _is_unsafe_before_alarm(row: Row) -> bool:
 
 
 def _promises(rows: Sequence[Row]) -> str:
-    found: list[Row] = []
-    for problem, method, own in _of_table(rows, "promises"):
-        found.append(
-            {
-                "problem": problem,
-                "bounds": method,
-                "runs": len(own),
-                "with an unsafe trial": _num_unsafe(own),
-                "with a false certificate": sum(row["falsely"] for row in own),
-                "allowed": int(binom.isf(_FALSE_ALARM, len(own), DELTA)),
-                "false alarms": _num_refuted(own),
-                "share certified": _mean(own, "share"),
-            }
-        )
-    return _section(
+    found = [
+        {
+            "problem": problem,
+            "bounds": method,
+            "runs": len(own),
+            "with an unsafe trial": _num_unsafe(own),
+            "with a false certificate": sum(row["falsely"] for row in own),
+            "allowed": most_failures(len(own), DELTA),
+            "false alarms": num_refuted(own),
+            "share certified": _mean(own, "share"),
+        }
+        for problem, method, own in cells(rows, TABLES, "promises")
+    ]
+    return section(
         "What is promised",
-        f"Runs of {HORIZONS['promises']} trials on {POINTS['promises']} points, d = 1 and 2 in "
-        f"turns. With eps, results look safer by {EPS} than the RKHS part, and the outcome is less "
-        f"safe by {EPS} everywhere. With a radius, a trial is unsafe if any point within it is. "
+        f"Runs of {TABLES['promises'].horizon} trials on {POINTS['promises']} points, d = 1 and 2 "
+        f"in turns. With eps, results look safer by {EPS} than the RKHS part, and the outcome is "
+        f"less safe by {EPS} everywhere. With a radius, a trial is unsafe if any point within it "
+        "is. "
         '"least slack" always asks the certified point that is truly nearest to the limit, which '
         f"no method can know. delta = {DELTA} allows so many runs that fail, with a false-alarm "
-        f"rate of {_FALSE_ALARM:g}.",
+        f"rate of {FALSE_ALARM:g}.",
         found,
     )
 
 
-def _section(title: str, text: str, found: Sequence[Row]) -> str:
-    return f"## {title}\n\n{text}\n\n{markdown_table(found)}" if found else ""
-
-
-def _of_table(rows: Sequence[Row], table: str) -> Iterator[tuple[str, str, list[Row]]]:
-    """The rows of a table by problem and method."""
-    for problem in PROBLEMS[table]:
-        for method in METHODS[table]:
-            wanted = table, problem, method
-            own = [row for row in rows if (row["table"], row["problem"], row["method"]) == wanted]
-            if own:
-                yield problem, method, own
+def _loops(rows: Sequence[Row]) -> str:
+    found = [
+        {
+            "around": problem,
+            "bounds": method,
+            "loops": len(own),
+            "least slack": min(row["slack"] for row in own),
+            "with an unsafe trial": _num_unsafe(own),
+            "false alarms": num_refuted(own),
+        }
+        for problem, method, own in cells(rows, TABLES, "loops")
+    ]
+    return section(
+        "CertifiedSafe in BoTorch loops",
+        f"Loops of {TABLES['loops'].horizon} trials of `CertifiedSafe.optimize` around acquisition "
+        "functions, in boxes with d = 1 and 2 in turns, from one seed at the 95 % quantile. The "
+        "least slack of all points that were returned; seeds have none.",
+        found,
+    )
 
 
 def _num_unsafe(rows: Sequence[Row]) -> int:
     return sum(row["unsafe"] is not None for row in rows)
 
 
-def _num_refuted(rows: Sequence[Row]) -> int:
-    return sum(row["refuted"] is not None for row in rows)
-
-
 def _mean(rows: Sequence[Row], column: str) -> str:
     """The mean of a column and its standard error."""
     numbers = [row[column] for row in rows]
-    mean = statistics.fmean(numbers)
-    if len(numbers) < 2:
-        return f"{mean:.3g}"
-    return f"{mean:.3g} ± {statistics.stdev(numbers) / len(numbers) ** 0.5:.2g}"
+    return f"{statistics.fmean(numbers):.3g} ± {standard_error(numbers):.2g}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
 import torch
@@ -12,14 +11,14 @@ from torch import Tensor
 
 import botorch_ext as bx
 from benchmarks.common.kernels import rbf
-from benchmarks.common.resumable import attempted
+from benchmarks.common.tabled_runs import Table
 from benchmarks.common.tables import Row
+from benchmarks.safety.loops import AROUND, play_loop
 from benchmarks.tight.runs import (
     DELTA,
     EPS,
     LAM,
     SIGMA,
-    SMOKE_HORIZON,
     B,
     Case,
     function_of_norm,
@@ -31,24 +30,24 @@ from botorch_ext.widths import Ladder, SelfNormalized
 from botorch_ext.widths.base import ConfidenceModel
 
 FIRST_SEED = 7_000_000
-#: The seeds of each table, its horizon and the number of points.
-SEEDS = {"growth": 24, "wrong": 24, "promises": 100}
-HORIZONS = {"growth": 100, "wrong": 100, "promises": 30}
-POINTS = {"growth": 300, "wrong": 300, "promises": 150}
 #: The trials after which certified points are counted.
 COUNTED = 50
 LAG, RADIUS = 8, 0.05
-METHODS = {
-    "growth": ("SelfNormalized", "mixture", "ladder", "beta = 2"),
-    "wrong": ("SelfNormalized", "mixture", "ladder", "beta = 2"),
-    "promises": ("mixture", "ladder"),
-}
+_COMPARED = ("SelfNormalized", "mixture", "ladder", "beta = 2")
 WRONG = {"norm": "B understated twice", "lengthscale": "lengthscale 3 times too long"}
-PROBLEMS = {
-    "growth": ["d = 1", "d = 2"],
-    "wrong": [f"d = {d}, {wrong}" for wrong in WRONG for d in (1, 2)],
-    "promises": ["right", f"eps = {EPS}", f"late by {LAG}", f"radius {RADIUS}", "least slack"],
+TABLES = {
+    "growth": Table(["d = 1", "d = 2"], _COMPARED, 24, 100),
+    "wrong": Table([f"d = {d}, {wrong}" for wrong in WRONG for d in (1, 2)], _COMPARED, 24, 100),
+    "promises": Table(
+        ["right", f"eps = {EPS}", f"late by {LAG}", f"radius {RADIUS}", "least slack"],
+        ("mixture", "ladder"),
+        100,
+        30,
+    ),
+    "loops": Table(AROUND, ("mixture",), 34, 10),
 }
+#: The number of points in the sets of each table.
+POINTS = {"growth": 300, "wrong": 300, "promises": 150}
 
 
 class SafeOptWidth(Ladder):
@@ -122,32 +121,9 @@ class Scene:
         return found
 
 
-def cases(first_seed: int, smoke: bool) -> list[Case]:
-    """All runs, the seeds outermost, so that what is there at any time is balanced."""
-    found = [
-        Case(table, problem, method, FIRST_SEED + first_seed + i, _horizon(table, smoke))
-        for table, seeds in SEEDS.items()
-        for i in range(1 if smoke else seeds)
-        for problem in (PROBLEMS[table][:1] if smoke else PROBLEMS[table])
-        for method in METHODS[table]
-    ]
-    return sorted(found, key=lambda case: case.seed)
-
-
-def _horizon(table: str, smoke: bool) -> int:
-    return min(HORIZONS[table], SMOKE_HORIZON) if smoke else HORIZONS[table]
-
-
-def attempt(case: Case) -> Row | str:
-    """The row of a run, or how it failed."""
-    return attempted(_run, case)
-
-
-def _run(case: Case) -> Row:
-    torch.set_num_threads(1)
-    start = time.perf_counter()
-    row = _play(case)
-    return case.key | {"digest": case.digest} | row | {"wall": time.perf_counter() - start}
+def play(case: Case) -> Row:
+    """What a run found."""
+    return play_loop(case) if case.table == "loops" else _play(case)
 
 
 def _play(case: Case) -> Row:
@@ -156,7 +132,7 @@ def _play(case: Case) -> Row:
     scene = scene_of(case, generator)
     noise = SIGMA * torch.randn(case.horizon, 2, generator=generator, dtype=torch.float64)
     strategy = strategy_of(case.method, scene, case.problem)
-    safe, at_first = scene.safe, int(strategy.certified.sum())
+    safe = scene.safe
     lag = LAG if case.problem.startswith("late") else 0
     best, regret, share, unsafe, falsely = float(scene.values[safe].max()), 0.0, 0.0, None, False
     rows: list[int] = []
@@ -171,7 +147,7 @@ def _play(case: Case) -> Row:
         if t + 1 == min(COUNTED, case.horizon):
             share = float((strategy.certified & safe).sum() / safe.sum())
     return {
-        "at_first": at_first,
+        "limit_below": scene.limit < -B,
         "share": share,
         "regret": regret,
         "unsafe": unsafe,

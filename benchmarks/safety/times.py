@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import time
 
 import botorch_ext as bx
 from benchmarks.common.command_line import Options
 from benchmarks.common.kernels import rbf
-from benchmarks.common.machine import describe_machine
+from benchmarks.common.tabled_runs import keep_times
 from benchmarks.common.tables import Row
 from benchmarks.tight.runs import DELTA, LAM, SIGMA, B
 from benchmarks.tight.times import points
@@ -30,26 +29,17 @@ def times(options: Options) -> None:
         for n in ((50,) if options.smoke else (300, 2000))
         for bounds in _BOUNDS
     }
-    text = json.dumps({"machine": describe_machine(), "seconds": found}, indent=1)
-    (options.output / "times.json").write_text(text)
+    keep_times(options, found)
 
 
-def time_rows(options: Options) -> tuple[str, list[Row]]:
-    """The machine, and a row for each set and bounds; none without times."""
-    path = options.output / "times.json"
-    if not path.exists():
-        return "", []
-    kept = json.loads(path.read_text())
-    rows: list[Row] = [
-        {
-            "bounds": name,
-            "safe_exploration, ms": 1000 * statistics.median(own for own, _ in pairs),
-            "gp_ucb, ms": 1000 * statistics.median(other for _, other in pairs),
-            "ratio": statistics.median(own / other for own, other in pairs),
-        }
-        for name, pairs in kept["seconds"].items()
-    ]
-    return kept["machine"], rows
+def time_row(name: str, pairs: list[tuple[float, float]]) -> Row:
+    """The row of a set and bounds."""
+    return {
+        "bounds": name,
+        "safe_exploration, ms": 1000 * statistics.median(own for own, _ in pairs),
+        "gp_ucb, ms": 1000 * statistics.median(other for _, other in pairs),
+        "ratio": statistics.median(own / other for own, other in pairs),
+    }
 
 
 def _step(num: int, bounds: str, *, safe: bool = True) -> float:

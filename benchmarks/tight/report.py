@@ -6,28 +6,37 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from scipy.stats import binom
-
 from benchmarks.common.command_line import Options
+from benchmarks.common.tabled_runs import (
+    FALSE_ALARM,
+    cells,
+    most_failures,
+    num_refuted,
+    section,
+    times_section,
+)
 from benchmarks.common.tables import Row, markdown_table
-from benchmarks.tight.runs import DELTA, METHODS, PROBLEMS, of_table
-from benchmarks.tight.times import time_rows
-
-# The false-alarm rate of a test that a share of failures is at most delta.
-_FALSE_ALARM = 1e-4
+from benchmarks.tight.runs import DELTA, TABLES
+from benchmarks.tight.times import time_row
 
 
 def report(rows: Sequence[Row], options: Options) -> str:
     """Markdown from all rows."""
-    texts = ["# Tight bounds\n", _regret(rows), _coverage(rows), _alarm(rows), _lock_out(rows)]
-    machine, table = time_rows(options)
-    if table:
-        texts.append(
-            "## Time of a step\n\nAn ask and a tell after 100 observations, relative to "
-            f"SelfNormalized: medians of repeats in turns, one thread, on {machine}.\n\n"
-            + markdown_table(table)
-        )
-    return "\n".join(texts)
+    time = times_section(
+        options,
+        "An ask and a tell after 100 observations, relative to SelfNormalized: medians of repeats "
+        "in turns",
+        time_row,
+    )
+    texts = [
+        "# Tight bounds\n",
+        _regret(rows),
+        _coverage(rows),
+        _alarm(rows),
+        _lock_out(rows),
+        time,
+    ]
+    return "\n".join(filter(None, texts))
 
 
 def _regret(rows: Sequence[Row]) -> str:
@@ -38,17 +47,17 @@ def _regret(rows: Sequence[Row]) -> str:
     )
     for table in ("regret", "misspecified"):
         found: list[Row] = []
-        for problem in PROBLEMS[table]:
+        for problem in TABLES[table].problems:
             by_method = {
                 method: {row["seed"]: row["regret"] for row in own}
-                for at, method, own in of_table(rows, table)
+                for at, method, own in cells(rows, TABLES, table)
                 if at == problem
             }
             plain = by_method.get("SelfNormalized")
             if not plain:
                 continue
             row: Row = {"problem": problem, "SelfNormalized": statistics.fmean(plain.values())}
-            for method in METHODS[table][1:]:
+            for method in TABLES[table].methods[1:]:
                 row[method] = _ratio(by_method.get(method, {}), plain)
             found.append(row)
         if found:
@@ -69,34 +78,30 @@ def _ratio(own: dict[int, float], plain: dict[int, float]) -> str:
 
 
 def _coverage(rows: Sequence[Row]) -> str:
-    found: list[Row] = []
-    for problem, method, own in of_table(rows, "coverage"):
-        failed = sum(row["failed"] for row in own)
-        most = int(binom.isf(_FALSE_ALARM, len(own), DELTA))
-        alarms = sum(row["refuted"] is not None for row in own)
-        found.append(
-            {
-                "problem": problem,
-                "bound": method,
-                "runs": len(own),
-                "failed": failed,
-                "allowed": most,
-                "false alarms": alarms,
-            }
-        )
-    if not found:
-        return ""
-    return (
-        "## Coverage\n\nRuns in which a bound of the RKHS part failed at any of 300 points at any "
+    found = [
+        {
+            "problem": problem,
+            "bound": method,
+            "runs": len(own),
+            "failed": sum(row["failed"] for row in own),
+            "allowed": most_failures(len(own), DELTA),
+            "false alarms": num_refuted(own),
+        }
+        for problem, method, own in cells(rows, TABLES, "coverage")
+    ]
+    return section(
+        "Coverage",
+        "Runs in which a bound of the RKHS part failed at any of 300 points at any "
         f"of 200 steps. delta = {DELTA} allows so many with a false-alarm rate of "
-        f"{_FALSE_ALARM:g}. Kernels, norms and noises are drawn with the seed; with pointwise "
-        "enlargement the observations have errors of 0.1 besides.\n\n" + markdown_table(found)
+        f"{FALSE_ALARM:g}. Kernels, norms and noises are drawn with the seed; with pointwise "
+        "enlargement the observations have errors of 0.1 besides.",
+        found,
     )
 
 
 def _alarm(rows: Sequence[Row]) -> str:
     found: list[Row] = []
-    for problem, method, own in of_table(rows, "alarm"):
+    for problem, method, own in cells(rows, TABLES, "alarm"):
         at = sorted(row["refuted"] for row in own if row["refuted"] is not None)
         found.append(
             {
@@ -109,26 +114,22 @@ def _alarm(rows: Sequence[Row]) -> str:
                 "with a false bound": sum(row["failed"] for row in own),
             }
         )
-    if not found:
-        return ""
-    return (
-        "## Alarm\n\nWhat is wrong: the norm is 2B; the lengthscale is a third of the told one; "
-        "the noise is twice the told one. Trials until the model is refuted, within 150.\n\n"
-        + markdown_table(found)
+    return section(
+        "Alarm",
+        "What is wrong: the norm is 2B; the lengthscale is a third of the told one; "
+        "the noise is twice the told one. Trials until the model is refuted, within 150.",
+        found,
     )
 
 
 def _lock_out(rows: Sequence[Row]) -> str:
-    found: list[Row] = []
-    for problem, method, own in of_table(rows, "lock-out"):
-        found.append(
-            {
-                "problem": problem,
-                "method": method,
-                "regret": statistics.fmean(row["regret"] for row in own),
-                "last step with a regret": max(row["last"] for row in own),
-            }
-        )
-    if not found:
-        return ""
-    return "## Lock-out\n\nThe lock-out instance, 300 steps.\n\n" + markdown_table(found)
+    found = [
+        {
+            "problem": problem,
+            "method": method,
+            "regret": statistics.fmean(row["regret"] for row in own),
+            "last step with a regret": max(row["last"] for row in own),
+        }
+        for problem, method, own in cells(rows, TABLES, "lock-out")
+    ]
+    return section("Lock-out", "The lock-out instance, 300 steps.", found)

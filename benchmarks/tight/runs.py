@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import time
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import torch
@@ -14,7 +12,7 @@ from torch import Tensor
 
 import botorch_ext as bx
 from benchmarks.common.kernels import matern, rbf
-from benchmarks.common.resumable import attempted
+from benchmarks.common.tabled_runs import Table
 from benchmarks.common.tables import Row
 from botorch_ext import widths
 from botorch_ext.problems import lock_out
@@ -22,11 +20,8 @@ from botorch_ext.problems import lock_out
 KEY = ("table", "problem", "method", "seed")
 #: The numbers that methods are told in all runs but those of the lock-out.
 B, SIGMA, LAM, DELTA, EPS = 2.0, 0.1, 0.01, 0.1, 0.1
-N, HORIZON, ALARM_HORIZON = 300, 200, 150
+N = 300
 FIRST_SEED = 5_000_000
-#: The seeds of each table, and the largest T of a smoke run.
-SEEDS = {"regret": 24, "misspecified": 24, "coverage": 400, "alarm": 24, "lock-out": 3}
-SMOKE_HORIZON = 12
 
 PLAIN = ("SelfNormalized", "Mixture", "Ladder", "Dual", "2.0")
 ENLARGED = (
@@ -36,21 +31,26 @@ ENLARGED = (
     "pointwise Ladder",
 )
 COVERED = ("Mixture", "Ladder", "Dual", *ENLARGED[2:], "pointwise Dual")
-METHODS = {
-    "regret": PLAIN,
-    "misspecified": ("SelfNormalized", *ENLARGED),
-    "coverage": COVERED,
-    "alarm": ("SelfNormalized", "Ladder"),
-    "lock-out": ("SelfNormalized", *ENLARGED),
-}
 _FORMS = {"published": widths.Enlarged, "pointwise": widths.PointwiseEnlarged}
 DIMS = (1, 2, 4)
-PROBLEMS = {
-    "regret": [f"d = {d}, norm {norm}" for d in DIMS for norm in ("B", "B/2")],
-    "misspecified": [f"d = {d}, eps {eps}" for d in DIMS for eps in ("0", "0.1")],
-    "coverage": [f"d = {d}" for d in DIMS],
-    "alarm": [f"d = {d}, {wrong}" for d in DIMS for wrong in ("norm", "lengthscale", "noise")],
-    "lock-out": [f"d = {d}" for d in (2, 3, 4, 5, 6)],
+TABLES = {
+    "regret": Table(
+        [f"d = {d}, norm {norm}" for d in DIMS for norm in ("B", "B/2")], PLAIN, 24, 200
+    ),
+    "misspecified": Table(
+        [f"d = {d}, eps {eps}" for d in DIMS for eps in ("0", "0.1")],
+        ("SelfNormalized", *ENLARGED),
+        24,
+        200,
+    ),
+    "coverage": Table([f"d = {d}" for d in DIMS], COVERED, 400, 200),
+    "alarm": Table(
+        [f"d = {d}, {wrong}" for d in DIMS for wrong in ("norm", "lengthscale", "noise")],
+        ("SelfNormalized", "Ladder"),
+        24,
+        150,
+    ),
+    "lock-out": Table([f"d = {d}" for d in range(2, 7)], ("SelfNormalized", *ENLARGED), 3, 300),
 }
 
 
@@ -97,34 +97,9 @@ class Problem:
     errors_follow_noise: bool = False
 
 
-def cases(first_seed: int, smoke: bool) -> list[Case]:
-    """All runs, the seeds outermost, so that what is there at any time is balanced."""
-    found = [
-        Case(table, problem, method, FIRST_SEED + first_seed + i, _horizon(table, smoke))
-        for table, seeds in SEEDS.items()
-        for i in range(1 if smoke else seeds)
-        for problem in (PROBLEMS[table][:1] if smoke else PROBLEMS[table])
-        for method in METHODS[table]
-    ]
-    return sorted(found, key=lambda case: case.seed)
-
-
-def _horizon(table: str, smoke: bool) -> int:
-    full = {"alarm": ALARM_HORIZON, "lock-out": 300}.get(table, HORIZON)
-    return min(full, SMOKE_HORIZON) if smoke else full
-
-
-def attempt(case: Case) -> Row | str:
-    """The row of a run, or how it failed."""
-    return attempted(_run, case)
-
-
-def _run(case: Case) -> Row:
-    torch.set_num_threads(1)
-    start = time.perf_counter()
-    row = _lock_out(case) if case.table == "lock-out" else _play(case, _problem(case))
-    wall = time.perf_counter() - start
-    return case.key | {"digest": case.digest} | row | {"wall": wall}
+def play(case: Case) -> Row:
+    """What a run found."""
+    return _lock_out(case) if case.table == "lock-out" else _play(case, _problem(case))
 
 
 def width_of(method: str) -> widths.Width | float:
@@ -234,16 +209,3 @@ def _lock_out(case: Case) -> Row:
     regrets = trace.regret.tolist()
     last = max((t + 1 for t, regret in enumerate(regrets) if regret > 1e-9), default=0)
     return {"regret": math.fsum(regrets), "failed": False, "refuted": None, "last": last}
-
-
-def of_table(rows: Sequence[Row], table: str) -> Iterator[tuple[str, str, list[Row]]]:
-    """The rows of a table by problem and method."""
-    for problem in PROBLEMS[table]:
-        for method in METHODS[table]:
-            found = [
-                row
-                for row in rows
-                if (row["table"], row["problem"], row["method"]) == (table, problem, method)
-            ]
-            if found:
-                yield problem, method, found

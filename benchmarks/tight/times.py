@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import time
 
@@ -11,7 +10,7 @@ import torch
 import botorch_ext as bx
 from benchmarks.common.command_line import Options
 from benchmarks.common.kernels import rbf
-from benchmarks.common.machine import describe_machine
+from benchmarks.common.tabled_runs import keep_times
 from benchmarks.common.tables import Row
 from benchmarks.tight.runs import COVERED, LAM, width_of
 
@@ -29,25 +28,17 @@ def times(options: Options) -> None:
     domains |= {f"box, d = {d}": bx.Box([[0.0] * d, [1.0] * d]) for d in dims}
     repeats = 1 if options.smoke else _REPEATS
     found = {name: _ratios(domain, repeats) for name, domain in domains.items()}
-    text = json.dumps({"machine": describe_machine(), "seconds": found}, indent=1)
-    (options.output / "times.json").write_text(text)
+    keep_times(options, found)
 
 
-def time_rows(options: Options) -> tuple[str, list[Row]]:
-    """The machine, and a row for each domain with the ratios of all methods; none without times."""
-    path = options.output / "times.json"
-    if not path.exists():
-        return "", []
-    kept = json.loads(path.read_text())
-    rows = []
-    for name, seconds in kept["seconds"].items():
-        plain = seconds["SelfNormalized"]
-        row: Row = {"domain": name, "SelfNormalized, ms": 1000 * statistics.median(plain)}
-        for method in COVERED:
-            pairs = zip(seconds[method], plain, strict=True)
-            row[method] = statistics.median(own / other for own, other in pairs)
-        rows.append(row)
-    return kept["machine"], rows
+def time_row(name: str, seconds: dict[str, list[float]]) -> Row:
+    """The row of a domain, with the ratios of all methods."""
+    plain = seconds["SelfNormalized"]
+    row: Row = {"domain": name, "SelfNormalized, ms": 1000 * statistics.median(plain)}
+    for method in COVERED:
+        pairs = zip(seconds[method], plain, strict=True)
+        row[method] = statistics.median(own / other for own, other in pairs)
+    return row
 
 
 def _ratios(domain: bx.Box | bx.FiniteSet, repeats: int) -> dict[str, list[float]]:

@@ -29,6 +29,8 @@ class Quantity:
     def __post_init__(self) -> None:
         reach = self.B * np.sqrt(np.diag(self.K)) + self.eps
         self.prior, self.lower, self.upper = 2 * reach, -reach, reach.copy()
+        if self.limit:  # what B says without results certifies nothing
+            self.lower, self.upper = -np.inf * reach, np.inf * reach
 
     def tell(self, row: int, value: float) -> None:
         self.rows.append(row)
@@ -100,6 +102,8 @@ class SafeOracle:
 
     def _chosen(self, step: int) -> tuple[int, str, int | None]:
         objective, *outcomes = self.quantities
+        if not objective.y:
+            return self.seeds[step % len(self.seeds)], "seed", None
         S = self.certified()
         possible = [x for x in range(len(self.near)) if all(q.may_be_safe(x) for q in outcomes)]
         while True:

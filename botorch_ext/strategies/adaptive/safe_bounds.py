@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import cast
 
 import torch
@@ -14,7 +15,7 @@ from botorch_ext.search.intersected import HalfWidths
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, TrialRows
 from botorch_ext.strategies.events import Event, History
-from botorch_ext.strategies.refutation import Looks
+from botorch_ext.strategies.refutation import Alarm
 from botorch_ext.widths.limits import Limit, assumptions_at, rounding
 from botorch_ext.widths.tight import Ladder
 from botorch_ext.widths.told_data import ToldData
@@ -52,12 +53,15 @@ class SafeBounds(State):
         if self.eps:
             posterior.keep_weights()
         self.rows = TrialRows(posterior, policy)
-        self._looks = Looks()
+        self._alarm = Alarm(assumptions_at(width, misspecification))
         #: Whether the told data refute the model: the bounds contradict each other at some point,
         #: or the lower bound of the RKHS norm exceeds B.
         self.is_refuted = False
-        #: The tightest lower and upper bounds so far, ``N`` each.
+        #: The tightest lower and upper bounds so far, ``N`` each; infinite for a quantity with a
+        #: limit until there are results, since a wrong B alone could certify all points.
         self.lower, self.upper = mean - reach, mean + reach
+        if limit is not None:
+            self.lower, self.upper = (torch.full_like(reach, end) for end in (-inf, inf))
         #: The length of the prior interval at each point, ``N``.
         self.prior_length = 2 * reach
 
@@ -93,9 +97,9 @@ class SafeBounds(State):
         self.lower = torch.maximum(self.lower, (told.mean - half).amax(dim=0))
         self.upper = torch.minimum(self.upper, (told.mean + half).amin(dim=0))
         self.is_refuted = bool((self.lower > self.upper + self.tolerance).any())
-        if self._looks.begin(told.num_observations):
-            own = told.select(self._first)
-            self.is_refuted |= ToldData.of(own).refute(assumptions_at(self.width, self.eps))
+        if self._alarm.begin(told.num_observations):
+            own = ToldData.of(told.select(self._first))
+            self.is_refuted |= self._alarm.look(own) is not None
 
     def most_telling(self, among: Tensor, target: int) -> int | None:
         """The point whose result reduces the variance at a target most, pending trials included.
@@ -115,9 +119,9 @@ class SafeBounds(State):
             return None
         covariance = posterior.covariance_of_candidate(target)[row]
         gain = covariance.square() / (variance + noise)
-        return int(first_highest(gain.masked_fill(~among, -torch.inf)))
+        return int(first_highest(gain.masked_fill(~among, -inf)))
 
     def _within(self, of_least: Tensor, of_most: Tensor) -> Tensor:
         if self.limit is None:
-            return torch.full_like(self.lower, torch.inf)
+            return torch.full_like(self.lower, inf)
         return self.limit.slack(of_least, of_most)

@@ -46,8 +46,8 @@ class SafeChoice:
 
     Args:
         kind: "exploit", a point that may be the best one; "expand", a point whose result tells most
-            about the target; "rule", a point that a function of the user chose; or "seed", a seed
-            after the models were refuted.
+            about the target; "rule", a point that a function of the user chose; or "seed", a seed,
+            asked before the first result and once the models are refuted.
         certified: The number of certified points.
         slack: By how much the bounds at the point are within the limits, in the units of the
             outcome that is nearest to its limit; None for seeds.
@@ -69,11 +69,15 @@ class SafeExploration(Strategy):
     their limits.
 
     A point is certified if it is a seed, or if the confidence bounds of every outcome are within
-    its limit there, and within ``radius`` of there. The bounds are of told data alone and are
-    intersected over time, so that certified points stay certified. A step asks the point with the
-    highest upper bound of the value among the points that may be safe, if it is certified. If not,
-    every other step asks the certified point whose result tells most about the outcome that keeps
-    this target out, and the steps between ask the certified point with the highest upper bound.
+    its limit there, and within ``radius`` of there. The bounds follow from results, so that
+    ``rkhs_bound`` alone certifies nothing, and are intersected over time, so that certified points
+    stay certified.
+
+    Until the first result is told, only seeds are asked, in turn, whatever ``rule`` is: a wrong
+    model is often refuted there. Then a step asks the point with the highest upper bound of the
+    value among the points that may be safe, if it is certified. If not, every other step asks the
+    certified point whose result tells most about the outcome that keeps this target out, and the
+    steps between ask the certified point with the highest upper bound.
 
     If all models are right, then every asked point is within all limits, with probability at least
     1 - delta, whatever is pending or late. Nothing is promised about points that are never
@@ -304,6 +308,8 @@ class SafeExploration(Strategy):
         step, certified = self.history.num_asked, self._certified
         if self.refuted_at is not None:
             return self._best_seed(), "seed", None
+        if not self.history.values:
+            return self._seeds[step % len(self._seeds)], "seed", None
         if callable(self.rule):
             return self._by_rule(self.rule), "rule", None
         upper, left = self._bounds[0].upper, self._possible()
