@@ -146,7 +146,7 @@ def _of_the_paper(case: Case) -> Tensor:
     experiment = EXPERIMENTS[case.problem]
     horizon = case.horizon or experiment.horizon
     played = of_the_paper.Case(case.problem, experiment.widths[0], case.method, case.seed, horizon)
-    return torch.tensor(of_the_paper.run_cases([played])[0]["curve"])
+    return torch.tensor(of_the_paper.run_case(played)["curve"])
 
 
 def _summary(regret: Tensor) -> Row:
