@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from botorch_ext.algorithms.argument_checks import algorithm
 from botorch_ext.domains import Domain
+from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box_balls import Norm
 from botorch_ext.strategies.adaptive.safe_exploration import Rule, SafeExploration
@@ -31,6 +32,7 @@ def safe_exploration(
     on_refuted: Literal["seed", "stop"] = "seed",
     pending: Literal["hallucinate", "ignore"] = "hallucinate",
     seed: int = 0,
+    context_domain: Domain | int | ContextSpace | None = None,
     minimize: bool | None = None,
 ) -> SafeExploration:
     """Safe exploration: a point is certified only as far as the RKHS bounds, the kernels, the noise
@@ -112,5 +114,6 @@ def safe_exploration(
         on_refuted=on_refuted,
         pending=pending,
         seed=seed,
+        context_domain=context_domain,
         minimize=minimize,
     )

@@ -121,7 +121,7 @@ def test_a_transform_of_the_inputs_is_applied():
         noise_std=SIGMA,
         delta=DELTA / 2,
     )
-    one = made(models | {"purity": plain})._outcomes[0]
+    one = made(models | {"purity": plain})._set.outcomes[0]
     torch.testing.assert_close(
         acqf.slack(box[0] + X * (box[1] - box[0])), one.slack(X.squeeze(-2)), atol=1e-6, rtol=0
     )
