@@ -40,10 +40,11 @@ def safe_exploration(
     false; nothing here may stand between a machine and a person.
 
     The method maximises f among points of a finite set, and asks only points where the confidence
-    bounds of every measured outcome are within its limit. If all models are right, then every trial
-    is within all limits, with probability at least 1 - delta, whatever is pending or late. Every
-    result is told with all outcomes. It is not promised that all safe points are found: a safe part
-    of the set that is far from the seeds is never entered.
+    bounds of every measured outcome are within its limit. Until the first result is told, it asks
+    only seeds. If all models are right, then every trial is within all limits, with probability at
+    least 1 - delta, whatever is pending or late. Every result is told with all outcomes. It is not
+    promised that all safe points are found: a safe part of the set that is far from the seeds is
+    never entered.
 
     Source: no paper; the bounds are those of `Mixture` and `Ladder`.
 
@@ -59,7 +60,7 @@ def safe_exploration(
         >>> trial = strategy.ask()
         >>> strategy.tell(trial, 0.3, outcomes={"pressure": -0.5})
         >>> trial.info["kind"], strategy.report()["certified"]
-        ('exploit', 2)
+        ('seed', 2)
 
     Args:
         domain: A `FiniteSet` in float64.

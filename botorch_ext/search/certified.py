@@ -45,11 +45,19 @@ class CertifiedBounds(Immutable):
         width: The width, whose ridges are multiples of the noise variance of the model.
         misspecification: eps, the largest distance of the quantity to what the model can express.
         limit: The limit of the quantity; None if it has none.
+        is_clipped: Whether bounds are kept within the prior mean +- B times the prior standard
+            deviation, by which a wrong B alone can certify points.
     """
 
     def __init__(
-        self, model: KernelGP, width: Ladder, misspecification: float, limit: Limit | None
+        self,
+        model: KernelGP,
+        width: Ladder,
+        misspecification: float,
+        limit: Limit | None,
+        is_clipped: bool = True,
     ) -> None:
+        self._is_clipped = is_clipped
         self.width, self.eps, self.limit = width, misspecification, limit
         #: By how much rounding may change a bound.
         self.tolerance = rounding(width.rkhs_bound, limit)
@@ -77,11 +85,16 @@ class CertifiedBounds(Immutable):
     def bounds(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The lower and the upper bounds at ``m x d`` points, ``m`` each."""
         Z = self._model.transform_inputs(X)
-        prior_mean, reach = self._prior_interval(Z)
         mean, std = self._ridged.mean_and_std(Z)
         half = self._half.of(std, self._ridged.weight_norms(Z) if self.eps else None)
-        lower = torch.maximum((mean - half).amax(dim=0), prior_mean - reach)
-        upper = torch.minimum((mean + half).amin(dim=0), prior_mean + reach)
+        lower, upper = (mean - half).amax(dim=0), (mean + half).amin(dim=0)
+        if self._is_clipped:
+            prior_mean, reach = self._prior_interval(Z)
+            lower = torch.maximum(lower, prior_mean - reach)
+            upper = torch.minimum(upper, prior_mean + reach)
+        # A constant has a gradient, too, which optimisers need.
+        nothing = 0.0 * Z.sum(dim=-1)
+        lower, upper = lower + nothing, upper + nothing
         if self._watched is None:
             return lower, upper
         points, least, most = self._watched
@@ -132,7 +145,6 @@ class CertifiedBounds(Immutable):
     def _prior_interval(self, Z: Tensor) -> tuple[Tensor, Tensor]:
         """The middles and the half-lengths of the prior intervals, ``m`` each."""
         mean, std = self._prior.mean_and_std(Z)
-        mean = mean + 0.0 * Z.sum(dim=-1)  # a constant has a gradient, too, which optimisers need
         return mean, self.width.rkhs_bound * std + self.eps
 
 
@@ -143,7 +155,7 @@ class CertifiedSet:
     Args:
         outcomes: The bounds of the outcomes.
         seeds: The points that are certified whatever the bounds say, ``n x d``.
-        refuted: Whether only the seeds are certified.
+        only_seeds: Whether only the seeds are certified.
         context: The ``d_z`` numbers of the context, which bounds see after the action. None: no
             contexts.
         is_possible: Whether the set is that of points that may be safe instead: the best values
@@ -152,14 +164,14 @@ class CertifiedSet:
 
     outcomes: list[CertifiedBounds]
     seeds: Tensor
-    refuted: bool = False
+    only_seeds: bool = False
     context: Tensor | None = None
     is_possible: bool = False
 
     def slacks(self, X: Tensor) -> list[Tensor]:
         """The slack of each outcome at ``n x d`` points, ``n`` each; inf at seeds."""
         seeds = self._are_seeds(X)
-        fall = torch.inf if self.refuted else 0.0
+        fall = torch.inf if self.only_seeds else 0.0
         return [
             (self._slack(each, X) - fall).masked_fill(seeds, torch.inf) for each in self.outcomes
         ]
@@ -212,7 +224,7 @@ class CertifiedSet:
         Returns:
             The point of the set, ``1 x d``, and its value, ``1``.
         """
-        if self.refuted:
+        if self.only_seeds:
             return self.best_of(acqf, starts)
         with torch.no_grad():
             inside = starts[self._margins(starts) >= 0]
@@ -254,7 +266,7 @@ class CertifiedSet:
         """The slack of an outcome relative to its scale, beyond what optimisers may violate, at
         ``n x d`` points; 1 at seeds."""
         fall = 0.0 if self.is_possible else _CLEARANCE
-        fall = torch.inf if self.refuted else fall
+        fall = torch.inf if self.only_seeds else fall
         return (self._slack(each, X) / each.scale - fall).masked_fill(self._are_seeds(X), 1.0)
 
     def _clearance_at(self, each: CertifiedBounds, x: Tensor) -> Tensor:

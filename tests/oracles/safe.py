@@ -30,6 +30,8 @@ class Quantity:
     def __post_init__(self) -> None:
         reach = self.B * np.sqrt(np.diag(self.K)) + self.eps
         self.prior, self.lower, self.upper = 2 * reach, -reach, reach.copy()
+        if self.limit:  # what B says without results certifies nothing
+            self.lower, self.upper = -np.inf * reach, np.inf * reach
 
     def tell(self, row: int, value: float) -> None:
         self.rows.append(row)
@@ -101,6 +103,8 @@ class SafeOracle:
 
     def _chosen(self, step: int) -> tuple[int, str, int | None]:
         objective, *outcomes = self.quantities
+        if not objective.y:
+            return self.seeds[step % len(self.seeds)], "seed", None
         S = self.certified()
         possible = [x for x in range(len(self.near)) if all(q.may_be_safe(x) for q in outcomes)]
         while True:
@@ -129,8 +133,8 @@ class SafeOracle:
 
 @dataclass
 class Anywhere:
-    """The bounds of a measured quantity at any points, from all told data; ``kernel`` is a function
-    of two arrays of points, and k(x, x) is 1."""
+    """The bounds of a measured quantity at any points, from all told data, with a limit not those
+    of the prior; ``kernel`` is a function of two arrays of points, and k(x, x) is 1."""
 
     kernel: Callable[[Array, Array], Array]
     lam: float
@@ -144,7 +148,7 @@ class Anywhere:
     y: list[float] = field(default_factory=list)
 
     def bounds(self, X: Array) -> tuple[Array, Array]:
-        reach = np.full(len(X), self.B + self.eps)
+        reach = np.full(len(X), np.inf if self.limit else self.B + self.eps)
         lower, upper = -reach, reach.copy()
         if not self.X:
             return lower, upper
@@ -207,7 +211,7 @@ class ContextOracle:
                 for quantity, (lower, upper) in zip(self.quantities[1:], bounds[1:], strict=True)
                 for w in np.flatnonzero(self.near[x])
             ]
-            if is_seed or min(slacks) >= 0:
+            if is_seed or (self.quantities[0].y and min(slacks) >= 0):
                 certified.add(x)
         return joint, bounds, certified
 
@@ -236,6 +240,9 @@ class ContextOracle:
     def _chosen(
         self, joint: Array, bounds: list[tuple[Array, Array]], S: set[int]
     ) -> tuple[int, str, int | None]:
+        if not self.quantities[0].y:
+            place = len(self.asked) % len(self.seeds)
+            return sorted(S)[place], "seed", None
         upper, outcomes = bounds[0][1], list(zip(self.quantities, bounds, strict=True))[1:]
         possible = {
             x

@@ -4,6 +4,7 @@ limit."""
 from __future__ import annotations
 
 from abc import abstractmethod
+from math import inf
 from typing import cast
 
 import torch
@@ -63,9 +64,9 @@ class ListedBounds:
         Returns:
             The row of the point; None if `gains_of` leaves out all points.
         """
-        gains = self.gains(target).masked_fill(~among, -torch.inf)
+        gains = self.gains(target).masked_fill(~among, -inf)
         row = int(first_highest(gains))
-        return row if bool(gains[row] > -torch.inf) else None
+        return row if bool(gains[row] > -inf) else None
 
 
 def gains_of(variance: Tensor, noise: Tensor, covariance: Tensor) -> Tensor:
@@ -81,7 +82,7 @@ def gains_of(variance: Tensor, noise: Tensor, covariance: Tensor) -> Tensor:
         ``n`` numbers.
     """
     gains = covariance.square() / (variance + noise)
-    return gains.where(variance > noise / 20, -torch.inf)
+    return gains.where(variance > noise / 20, -inf)
 
 
 class SafeBounds(State, ListedBounds):
@@ -120,8 +121,11 @@ class SafeBounds(State, ListedBounds):
         #: Whether the told data refute the model: the bounds contradict each other at some point,
         #: or the lower bound of the RKHS norm exceeds B.
         self.is_refuted = False
-        #: The tightest lower and upper bounds so far, ``N`` each.
+        #: The tightest lower and upper bounds so far, ``N`` each; infinite for a quantity with a
+        #: limit until there are results, since a wrong B alone could certify all points.
         self.lower, self.upper = mean - reach, mean + reach
+        if limit is not None:
+            self.lower, self.upper = (torch.full_like(reach, end) for end in (-inf, inf))
         self._prior_length = 2 * reach
         self.tolerance = rounding(width.rkhs_bound, limit)
 
@@ -181,7 +185,7 @@ class JointBounds(State):
         #: The points so far, ``W x d``.
         self.points = points
         self.model = model.fork()
-        self._numbers = width, misspecification, limit
+        self._numbers = width, misspecification, limit, limit is None
         self.rows = TrialRows(model.fork(), policy)
         #: The bounds now.
         self.now = CertifiedBounds(self.model, *self._numbers)

@@ -50,8 +50,8 @@ class SafeChoice:
 
     Args:
         kind: "exploit", a point that may be the best one; "expand", a point whose result tells most
-            about the target; "rule", a point that a function of the user chose; or "seed", a seed
-            after the models were refuted.
+            about the target; "rule", a point that a function of the user chose; or "seed", a seed,
+            asked before the first result and once the models are refuted.
         certified: The number of certified points; None in a box.
         slack: By how much the bounds at the point are within the limits, in the units of the
             outcome that is nearest to its limit; None for seeds.
@@ -75,11 +75,15 @@ class SafeExploration(Strategy):
     their limits.
 
     A point is certified if it is a seed, or if the confidence bounds of every outcome are within
-    its limit there, and within ``radius`` of there. The bounds are of told data alone and are
-    intersected over time, so that certified points stay certified. A step asks the point with the
-    highest upper bound of the value among the points that may be safe, if it is certified. If not,
-    every other step asks the certified point whose result tells most about the outcome that keeps
-    this target out, and the steps between ask the certified point with the highest upper bound.
+    its limit there, and within ``radius`` of there. The bounds follow from results, so that
+    ``rkhs_bound`` alone certifies nothing, and are intersected over time, so that certified points
+    stay certified.
+
+    Until the first result is told, only seeds are asked, in turn, whatever ``rule`` is: a wrong
+    model is often refuted there. Then a step asks the point with the highest upper bound of the
+    value among the points that may be safe, if it is certified. If not, every other step asks the
+    certified point whose result tells most about the outcome that keeps this target out, and the
+    steps between ask the certified point with the highest upper bound.
 
     If all models are right, then every asked point is within all limits, with probability at least
     1 - delta, whatever is pending or late. Nothing is promised about points that are never
@@ -239,7 +243,7 @@ class SafeExploration(Strategy):
 
         Returns:
             The least slack of all outcomes, and of the points within the radius, ``n``; inf at
-            seeds, and -inf elsewhere once the models are refuted.
+            seeds, and -inf elsewhere before the first result and once the models are refuted.
 
         Raises:
             ValueError: If a point lies outside the domain, or if `ask` would refuse the context.
@@ -371,6 +375,8 @@ class SafeExploration(Strategy):
         step = self.history.num_asked
         if self.refuted_at is not None:
             return self._best_seed(here), "seed", None
+        if not self.history.values:
+            return here.seeds[step % len(here.seeds)], "seed", None
         if callable(self.rule):
             return here.ruled(self.rule, self, self._seed_of(step)), "rule", None
         while not here.is_certified(target := here.highest_possible(self._struck + struck)):
@@ -386,7 +392,8 @@ class SafeExploration(Strategy):
 
     def _here(self, context: Tensor | None) -> SafeList | SafeBox:
         """What is certified in a context."""
-        domain, refuted = self.domain, self.refuted_at is not None
+        domain = self.domain
+        only_seeds = self.refuted_at is not None or not self.history.values
         seeds, d = self._seeds, self.domain.dim
         if seeds.shape[-1] > d:
             seeds = seeds[(seeds[:, d:] == context).all(dim=-1), :d]
@@ -396,9 +403,9 @@ class SafeExploration(Strategy):
             if not self._is_listed:
                 bounds = [BoundsInContext(each, joint) for each in bounds]
             rows = list(dict.fromkeys(domain.index(seeds).tolist()))
-            return SafeList(domain.points, bounds, rows, refuted, self._balls)
+            return SafeList(domain.points, bounds, rows, only_seeds, self._balls)
         seed = self._seed_of(self.history.num_asked)
-        return SafeBox(domain, self._bounds, seeds, refuted, context, seed)
+        return SafeBox(domain, self._bounds, seeds, only_seeds, context, seed)
 
     def _somewhere(self, context: Tensor | None) -> Any:
         """What is certified in a context, which is something."""

@@ -34,7 +34,7 @@ class SafeList:
         points: The points, ``N x d``.
         bounds: The bounds of the value, then of each outcome.
         seeds: The rows that are certified whatever the bounds say.
-        refuted: Whether only the seeds are certified.
+        only_seeds: Whether only the seeds are certified.
         balls: The balls around the points in which all points must be within the limits; None if
             they hold one point each.
     """
@@ -44,18 +44,18 @@ class SafeList:
         points: Tensor,
         bounds: Sequence[ListedBounds],
         seeds: list[int],
-        refuted: bool,
+        only_seeds: bool,
         balls: FiniteBalls | None,
     ) -> None:
         self.points, self.seeds, self._balls = points, seeds, balls
         self._bounds, (self._value, *self._outcomes) = bounds, bounds
         #: A mask of the certified points, ``N``.
         self.certified = torch.zeros(len(points), dtype=torch.bool, device=points.device)
-        if not refuted:
+        if not only_seeds:
             beyond = [each.slack - each.tolerance for each in self._outcomes]
             self.certified = self._least(beyond) >= 0
         self.certified[seeds] = True
-        self._fall = torch.inf if refuted else 0.0
+        self._fall = torch.inf if only_seeds else 0.0
 
     @property
     def size(self) -> int:
@@ -70,7 +70,8 @@ class SafeList:
     @property
     def slack(self) -> Tensor:
         """The least slack of all outcomes at every point, and within the radius of it, ``N``; inf
-        at seeds, and -inf elsewhere once models are refuted."""
+        at seeds, and -inf elsewhere where only
+        seeds are certified."""
         slack = self._least([each.slack for each in self._outcomes]) - self._fall
         slack[self.seeds] = torch.inf
         return slack
@@ -136,7 +137,7 @@ class SafeBox:
         box: The box.
         bounds: The bounds of the value, then of each outcome.
         seeds: The points that are certified whatever the bounds say, ``n x d``.
-        refuted: Whether only the seeds are certified.
+        only_seeds: Whether only the seeds are certified.
         context: The ``d_z`` numbers of the context; None without contexts.
         seed: The seed of the searches.
     """
@@ -150,14 +151,14 @@ class SafeBox:
         box: Box,
         bounds: Sequence[JointBounds],
         seeds: Tensor,
-        refuted: bool,
+        only_seeds: bool,
         context: Tensor | None,
         seed: int,
     ) -> None:
         self._box, self._context, self._seed = box, context, seed
         self._bounds, (self._value, *self._outcomes) = bounds, bounds
         self.seeds = list(seeds)
-        self._set = CertifiedSet([each.now for each in self._outcomes], seeds, refuted, context)
+        self._set = CertifiedSet([each.now for each in self._outcomes], seeds, only_seeds, context)
         known = torch.cat([seeds, self._value.points[:, : box.dim]])
         self._known = known[self._set.contains(known)]
 

@@ -121,6 +121,18 @@ def test_no_rule_leaves_what_is_safe_where_the_models_are_right(options):
         assert strategy.refuted_at is None
 
 
+def test_seeds_are_asked_in_turn_until_there_is_a_result():
+    bound = (2.0, 0.0, 0.0)  # which alone says that all points are safe
+    strategy = made(safe_seed=X[[SEED, 3]], rule=lambda *_: SEED, rkhs_bound=bound)
+    assert strategy.certified.nonzero().squeeze(-1).tolist() == sorted([SEED, 3])
+    assert [trial.info["index"] for trial in strategy.ask(3)] == [SEED, 3, SEED]
+    strategy.abandon(0)
+    trial = strategy.ask()
+    assert trial.info == {"index": 3, "kind": "seed", "certified": 2}
+    told(strategy, trial, [0.0, 0.0, 0.0])
+    assert strategy.ask().info["kind"] == "rule"
+
+
 def test_costs_are_minimised_within_the_same_limits():
     costs = made(minimize=True, rkhs_bound=[2.0, 2.0, 1.5])
     strategy, values = made(), results(2)
@@ -239,6 +251,7 @@ def test_impossible_arguments_are_refused(given, message):
 
 def test_a_rule_must_return_a_certified_row():
     strategy = made(rule=lambda rows, strategy, seed: (SEED + 1) % N)
+    told(strategy, strategy.ask(), [0.0, *LIMITS])
     with pytest.raises(ValueError, match="rule must return the row of a certified point"):
         strategy.ask()
 

@@ -110,10 +110,12 @@ def test_steps_in_a_box_are_those_of_dense_algebra_on_a_grid(box, scales, option
         possible = np.all([q.slack(up, low) >= 0 for q, (low, up) in pairs], axis=0)
         x, upper = trial.x.numpy(), bounds[0][1]
         target = np.array(trial.info.get("target_point", trial.x.tolist()))
-        gaps.append(upper[possible].max() - oracles[0].bounds(target[None])[1][0])
-        if trial.info["kind"] == "exploit":
+        if trial.info["kind"] == "seed":
+            assert torch.equal(trial.x, problem.seed[0])
+        elif trial.info["kind"] == "exploit":
             assert oracles[0].bounds(x[None])[1][0] >= upper[S].max(initial=-9) - 1e-4
         else:
+            gaps.append(upper[possible].max() - oracles[0].bounds(target[None])[1][0])
             ends = [(q, *q.bounds(target[None])) for q in oracles[1:]]
             nearest = min(ends, key=lambda end: end[0].slack(*end[1:])[0] / (end[2] - end[1])[0])[0]
             gains = [nearest.gain(z, target, asked) or 0.0 for z in [x, *grid[S][:200]]]
@@ -124,7 +126,7 @@ def test_steps_in_a_box_are_those_of_dense_algebra_on_a_grid(box, scales, option
         for each, value in zip(oracles, values, strict=True):
             each.X.append(trial.x.numpy())
             each.y.append(value)
-    assert kinds == {"exploit", "expand"}
+    assert kinds == {"seed", "exploit", "expand"}
     assert max(gaps) <= 1e-7
     grid = X.numpy()
     pairs = [(each, each.bounds(grid)) for each in oracles[1:]]
@@ -158,9 +160,9 @@ def test_no_rule_leaves_what_is_safe_in_a_box():
             return X[problem.margins(X).argmin()]
 
         strategy = problem.made(rule=nearest_limit, seed=seed)
-        for _ in range(8):
+        for step in range(8):
             trial = strategy.ask()
-            assert trial.info["kind"] == "rule"
+            assert trial.info["kind"] == ("rule" if step else "seed")
             assert problem.margins(trial.x[None]) >= 0
             told(strategy, trial, problem.results(trial.x))
         assert strategy.refuted_at is None
@@ -190,10 +192,11 @@ def test_asked_points_stay_certified_unless_a_result_is_corrected():
 
 def test_a_rule_in_a_box_must_return_a_certified_point():
     problem = Problem(LINE, (1.0,))
-    with pytest.raises(ValueError, match="rule must return a certified point"):
-        problem.made(rule=lambda *_: [4.9999]).ask()
-    with pytest.raises(ValueError, match="rule must lie in the box"):
-        problem.made(rule=lambda *_: [9.0]).ask()
+    for x, message in ((4.9999, "must return a certified point"), (9.0, "must lie in the box")):
+        strategy = problem.made(rule=lambda *_, x=x: [x])
+        told(strategy, strategy.ask(), problem.results(problem.seed[0]))
+        with pytest.raises(ValueError, match=f"rule {message}"):
+            strategy.ask()
 
 
 @pytest.mark.parametrize("context_domain", [None, 1])
@@ -257,7 +260,7 @@ def test_decisions_in_contexts_are_those_of_plain_loops(options, eps, lag):
             told(strategy, step - lag, values)
             oracle.tell(joints[step - lag].numpy(), values)
     assert strategy.refuted_at is None
-    assert kinds == {"exploit", "expand"}
+    assert kinds == {"seed", "exploit", "expand"}
     _, bounds, S = oracle.at(z.numpy())
     worst = strategy.recommend(z)[1]
     assert worst == pytest.approx(max(bounds[0][0][x] for x in S))
