@@ -41,23 +41,24 @@ class Alarm(Looks):
     at most by a quarter.
 
     Args:
-        assumed: The assumptions. If they have one ridge, the ridges are 1, 4, 16, 64 and 256.
+        assumed: The assumptions.
     """
 
     def __init__(self, assumed: Assumptions) -> None:
         super().__init__()
-        one = len(assumed.ridges) == 1
-        self.assumed = replace(assumed, ridges=RIDGES) if one else assumed
+        self.assumed = assumed
         self.refuted_at: int | None = None
         # The number of observations of the last look, and the bound then.
         self._latest = 0, 0.0
 
     @classmethod
     def of(cls, width: Width) -> Self | None:
-        """The alarm for a single model with a width; None if the width assumes nothing that can be
-        tested."""
+        """The alarm for a single model with a width, at the ridges 1, 4, 16, 64 and 256 if the
+        width has one ridge; None if the width assumes nothing that can be tested."""
         assumed = assumptions_of(width)
-        return None if assumed is None else cls(assumed)
+        if assumed is None:
+            return None
+        return cls(replace(assumed, ridges=RIDGES) if len(assumed.ridges) == 1 else assumed)
 
     def begin(self, num_data: int) -> bool:
         return self.refuted_at is None and super().begin(num_data)

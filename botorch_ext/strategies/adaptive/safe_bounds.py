@@ -18,7 +18,7 @@ from botorch_ext.search.intersected import HalfWidths
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, TrialRows
 from botorch_ext.strategies.events import Asked, Attached, Event, History
-from botorch_ext.strategies.refutation import Looks
+from botorch_ext.strategies.refutation import Alarm
 from botorch_ext.widths.limits import Limit, assumptions_at, rounding
 from botorch_ext.widths.tight import Ladder
 from botorch_ext.widths.told_data import ToldData
@@ -117,7 +117,7 @@ class SafeBounds(State, ListedBounds):
         if self.eps:
             posterior.keep_weights()
         self.rows = TrialRows(posterior, policy)
-        self._looks = Looks()
+        self._alarm = Alarm(assumptions_at(width, misspecification))
         #: Whether the told data refute the model: the bounds contradict each other at some point,
         #: or the lower bound of the RKHS norm exceeds B.
         self.is_refuted = False
@@ -150,9 +150,9 @@ class SafeBounds(State, ListedBounds):
         self.lower = torch.maximum(self.lower, (told.mean - half).amax(dim=0))
         self.upper = torch.minimum(self.upper, (told.mean + half).amin(dim=0))
         self.is_refuted = bool((self.lower > self.upper + self.tolerance).any())
-        if self._looks.begin(told.num_observations):
-            own = told.select(self._first)
-            self.is_refuted |= ToldData.of(own).refute(assumptions_at(self.width, self.eps))
+        if self._alarm.begin(told.num_observations):
+            own = ToldData.of(told.select(self._first))
+            self.is_refuted |= self._alarm.look(own) is not None
 
     def gains(self, target: int) -> Tensor:
         posterior, row = self.rows.current().posterior, self._first
