@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any, Literal, cast
 
 import torch
@@ -71,8 +72,8 @@ class SafeChoice:
 
 
 class SafeExploration(Strategy):
-    """Maximises the value among points of a finite set whose outcomes are certified to be within
-    their limits.
+    """Maximises the value among points of a finite set or a box whose outcomes are certified to be
+    within their limits.
 
     A point is certified if it is a seed, or if the confidence bounds of every outcome are within
     its limit there, and within ``radius`` of there. The bounds follow from results, so that
@@ -90,15 +91,22 @@ class SafeExploration(Strategy):
     certified. Bounds that contradict each other refute the models, and so does a lower bound of
     the RKHS norm that exceeds B.
 
-    ``info`` of a trial has the row of the point as ``index`` and the keys of `SafeChoice`. The
-    limits and the outcomes keep their sign if the strategy minimises.
+    On a finite set without contexts the bounds are kept at all points. In a box and with contexts
+    they are kept at seeds and asked points; elsewhere a point is certified by the present bounds.
+    The best points of a box are found by searches, which begin at certified points and drop what is
+    not certified. With contexts everything is certified and chosen in the context of the step.
+
+    ``info`` of a trial has the keys of `SafeChoice`, and on a finite set the row of the point as
+    ``index``. The limits and the outcomes keep their sign if the strategy minimises.
 
     Args:
-        domain: A `FiniteSet` in float64.
+        domain: A `FiniteSet`, or a `Box` with nothing but bounds, in float64.
         model: The model of the value, a `KernelGP` without data and transforms.
         outcome_models: The models of the outcomes by name, likewise.
         thresholds: The limit of each outcome by name: a text such as ``"<= 5.0"`` or ``">= 0.3"``.
-        safe_seed: Points that are known to be safe, at least one: ``n x d``, or dicts by name.
+        safe_seed: Points that are known to be safe, at least one: ``n x d``, or dicts by name. With
+            contexts these are safe in every context; joint rows, ``n x (d + d_z)``, are safe in
+            their own context.
         rkhs_bound: B, at least the RKHS norm of each quantity, in its units: one number, or one for
             the value and then one for each outcome.
         noise_std: sigma, the sub-Gaussian constant of the noise, likewise.
@@ -106,20 +114,25 @@ class SafeExploration(Strategy):
         misspecification: eps, the largest distance of each quantity to what its model can express,
             likewise.
         radius: The radius of the ball around a point in which all points must be within the limits.
+            It must be 0 in a box.
         norm: The norm of the ball: "l2" or "linf".
         bounds: "mixture", the bounds of `Mixture`, or "ladder", those of `Ladder`.
         rule: "goal", as above. "widest": instead of the point that tells most, the certified point
             with the widest bounds in units of the prior. Or a function from the rows of the
-            certified points, this strategy and a seed to one of these rows.
+            certified points, this strategy and a seed to one of these rows; in a box it is one from
+            some certified points, ``n x d``, this strategy and a seed to any certified point.
         on_refuted: "seed": once the models are refuted, only the seed with the best mean of its own
             results is asked. "stop": `ask` raises `ModelRefutedError`.
         pending: How pending trials count when a point to learn from is chosen: "hallucinate" or
             "ignore". They never count in what is certified.
-        seed: The seed that the function ``rule`` is given.
+        seed: The seed of the searches, and of what a function ``rule`` is given.
+        context_domain: The contexts, as for `Strategy`; the models are then those of joint rows.
+            None: no contexts.
         minimize: As for `Strategy`.
 
     Raises:
         ValueError: If an argument has an impossible value. The message names the argument.
+        NoCertifiedPointError: When asked in a context in which no certified point is known.
 
     Warns:
         ModelRefutedWarning: The told data refute the model of a quantity: its bounds contradict
@@ -313,13 +326,12 @@ class SafeExploration(Strategy):
         if self.context_space is None:
             inside, outside = self.certificate() or (None, None)
             recommended = {"x": self.recommend()[0].tolist()}
-        asked = (trial for trial in self.history.trials if not self.history.is_attached(trial.id))
         return super().report() | {
             "certified": self._size if self._is_listed else None,
             "inside": inside,
             "outside": outside,
             "refuted_at": self.refuted_at,
-            "uncertified": [trial.id for trial in asked if not self._is_certified(trial)],
+            "uncertified": self._uncertified(),
             "recommended": recommended,
         }
 
@@ -362,7 +374,7 @@ class SafeExploration(Strategy):
         choice = SafeChoice(
             kind=kind,
             certified=here.size,
-            slack=None if slack == torch.inf else slack,
+            slack=None if slack == inf else slack,
             target=target if is_row else None,
             target_point=None if is_row or target is None else tuple(target.tolist()),
             struck=tuple(struck) if struck and self._is_listed else None,
@@ -418,24 +430,22 @@ class SafeExploration(Strategy):
 
     def _best_seed(self, here: Any) -> Any:
         """The seed with the largest mean of its own results, in any context, or the first one."""
-        seeds = torch.stack([here.point(place) for place in here.seeds])
-        results: dict[int, list[float]] = {}
-        for id, value in self.history.values.items():
-            for row in (
-                (seeds == self.history.trials[id].x).all(dim=-1).nonzero().flatten().tolist()
-            ):
-                results.setdefault(row, []).append(value)
-        means = {row: sum(results[row]) / len(results[row]) for row in sorted(results)}
-        return here.seeds[max(means, key=means.__getitem__, default=0)]
+        results = [(self.history.trials[id].x, y) for id, y in self.history.values.items()]
+
+        def mean(place: Any) -> float:
+            own = [value for x, value in results if torch.equal(x, here.point(place))]
+            return sum(own) / len(own) if own else -inf
+
+        return max(here.seeds, key=mean)
 
     def _checked_seeds(self, given: Any) -> Tensor:
         """Actions that are safe, ``n x d``, or joint rows that are."""
         d, space, name = self.domain.dim, self.context_space, "safe_seed"
-        by_name = isinstance(given, Mapping) or (
-            isinstance(given, list | tuple) and bool(given) and isinstance(given[0], Mapping)
-        )
-        X = None if by_name or space is None else as_points(given, None, self.domain.like, name)
-        if X is not None and space is not None and X.shape[-1] > d:
+        first = given[0] if isinstance(given, list | tuple) and given else given
+        X = None
+        if space is not None and not isinstance(first, Mapping):
+            X = as_points(given, None, self.domain.like, name)
+        if space is not None and X is not None and X.shape[-1] > d:
             seeds = checked_joint(self.domain, X, space, name)
         else:
             seeds = self.domain.require_contains(given, name)
@@ -443,12 +453,15 @@ class SafeExploration(Strategy):
             raise ValueError(f"{name} must have at least one point, got none")
         return seeds.detach().clone()
 
-    def _is_certified(self, trial: Trial) -> bool:
-        """Whether the point of a trial is certified in its context."""
-        here = self._here(trial.context)
-        if isinstance(here, SafeList):
-            return here.is_certified(trial.info["index"])
-        return here.is_certified(trial.x)
+    def _uncertified(self) -> list[int]:
+        """The ids of asked trials whose points are not certified in their contexts."""
+        found, everywhere = [], self._here(None) if self.context_space is None else None
+        for trial in self.history.trials:
+            here: Any = everywhere or self._here(trial.context)
+            place = trial.info.get("index", trial.x)
+            if not (self.history.is_attached(trial.id) or here.is_certified(place)):
+                found.append(trial.id)
+        return found
 
     # --- the next state ---------------------------------------------------------------------------
 
