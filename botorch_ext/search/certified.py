@@ -79,8 +79,8 @@ class CertifiedBounds(Immutable):
         widths = cast(Tensor, width(1, self._ridged))
         offsets = torch.full_like(widths, self.eps)
         self._half = HalfWidths(widths, offsets, offsets if self.eps else None)
-        # Points with the tightest bounds so far, which count there.
-        self._watched: tuple[Tensor, Tensor, Tensor] | None = None
+        #: Points, ``W x d``, with lower and upper bounds that count there; None if there are none.
+        self.watched: tuple[Tensor, Tensor, Tensor] | None = None
 
     def bounds(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The lower and the upper bounds at ``m x d`` points, ``m`` each."""
@@ -95,9 +95,9 @@ class CertifiedBounds(Immutable):
         # A constant has a gradient, too, which optimisers need.
         nothing = 0.0 * Z.sum(dim=-1)
         lower, upper = lower + nothing, upper + nothing
-        if self._watched is None:
+        if self.watched is None:
             return lower, upper
-        points, least, most = self._watched
+        points, least, most = self.watched
         same = (X.unsqueeze(-2) == points).all(dim=-1)
         is_watched, row = same.any(dim=-1), same.to(torch.uint8).argmax(dim=-1)
         return (
@@ -106,12 +106,16 @@ class CertifiedBounds(Immutable):
         )
 
     @torch.no_grad()
-    def watching(self, X: Tensor, before: CertifiedBounds) -> Self:
-        """These bounds, intersected at ``n x d`` points, at least one, with those from before."""
-        pairs = zip(self.bounds(X), before.bounds(X), strict=True)
-        (lower, least), (upper, most) = pairs
+    def watching(
+        self, X: Tensor, least: Tensor | float = -torch.inf, most: Tensor | float = torch.inf
+    ) -> Self:
+        """These bounds, which are intersected at ``n x d`` more points with lower and upper
+        ones."""
+        lower, upper = self.bounds(X)
+        more = X, lower.clamp_min(least), upper.clamp_max(most)
         new = shallow(self)
-        new._watched = X, torch.maximum(lower, least), torch.minimum(upper, most)
+        known = (part[:0] for part in more) if self.watched is None else self.watched
+        new.watched = cast(Any, tuple(map(torch.cat, zip(known, more, strict=True))))
         return new
 
     def length(self, X: Tensor) -> Tensor:

@@ -182,30 +182,34 @@ class JointBounds(State):
         limit: Limit | None,
         policy: PendingPolicy,
     ) -> None:
-        #: The points so far, ``W x d``.
-        self.points = points
+        self._none = points[:0]
         self.model = model.fork()
         self._numbers = width, misspecification, limit, limit is None
         self.rows = TrialRows(model.fork(), policy)
         #: The bounds now.
         self.now = CertifiedBounds(self.model, *self._numbers)
+        if len(points):
+            self.now = self.now.watching(points)
         #: As for `SafeBounds`, at asked and attached points.
         self.is_refuted = False
 
+    @property
+    def points(self) -> Tensor:
+        """The points so far, ``W x d``."""
+        return self._none if self.now.watched is None else self.now.watched[0]
+
     def absorb(self, event: Event, history: History) -> None:
         """Updates this state, a successor that is not yet in use, for the last event."""
-        before, is_told = self.now, self.rows.absorb(event, history)
+        is_told, before = self.rows.absorb(event, history), self.now.watched
         if is_told:
             self.rows.catch_up()
             self.now = CertifiedBounds(self.rows.posterior, *self._numbers)
+            if before is not None:
+                self.now = self.now.watching(*before)
         if isinstance(event, Asked | Attached):
-            point = event.trial.point
-            if not len(self.points):
-                self.points = point[None]
-            elif not bool((self.points == point).all(dim=-1).any()):
-                self.points = torch.cat([self.points, point[None]])
-        if len(self.points):
-            self.now = self.now.watching(self.points, before)
+            x = event.trial.point
+            if before is None or not bool((before[0] == x).all(dim=-1).any()):
+                self.now = self.now.watching(x[None])
         if is_told:
             self.is_refuted = self.now.is_refuted_at(self.points)
 
