@@ -179,8 +179,7 @@ class CertifiedSafe(AcquisitionFunction):
             ValueError: If points have another dtype, device or dimension than the seeds.
         """
         X = self._batch(X)
-        slacks = torch.stack(self._set.slacks(X.flatten(0, -2))).amin(dim=0)
-        return slacks.view(X.shape[:-1]).amin(dim=-1)
+        return self._set.slack(X.flatten(0, -2)).view(X.shape[:-1]).amin(dim=-1)
 
     def forward(self, X: Tensor) -> Tensor:
         """The values of the acquisition function at certified points, and -inf elsewhere.

@@ -172,23 +172,20 @@ class CertifiedSet:
     context: Tensor | None = None
     is_possible: bool = False
 
-    def slacks(self, X: Tensor) -> list[Tensor]:
-        """The slack of each outcome at ``n x d`` points, ``n`` each; inf at seeds."""
-        seeds = self._are_seeds(X)
-        fall = torch.inf if self.only_seeds else 0.0
-        return [
-            (self._slack(each, X) - fall).masked_fill(seeds, torch.inf) for each in self.outcomes
-        ]
+    def slack(self, X: Tensor) -> Tensor:
+        """The least slack of all outcomes at ``n x d`` points, ``n``; inf at seeds, and -inf
+        elsewhere if only they are certified."""
+        return self._least([self._slack(each, X) for each in self.outcomes], X)
 
     @torch.no_grad()
     def contains(self, X: Tensor) -> Tensor:
         """A mask of ``n x d`` points."""
-        least = [
-            -_VIOLATION * each.scale if self.is_possible else each.tolerance
+        beyond = [
+            self._slack(each, X)
+            + (_VIOLATION * each.scale if self.is_possible else -each.tolerance)
             for each in self.outcomes
         ]
-        pairs = zip(self.slacks(X), least, strict=True)
-        return torch.stack([slack >= level for slack, level in pairs]).all(dim=0)
+        return self._least(beyond, X) >= 0
 
     def constraints(self) -> list[tuple[Callable[[Tensor], Tensor], bool]]:
         """For each outcome a function of one point, ``d``, which is non-negative only at points of
@@ -258,6 +255,10 @@ class CertifiedSet:
         values = _values(acqf, X)
         best = first_highest(values)
         return X[best], values[best]
+
+    def _least(self, slacks: list[Tensor], X: Tensor) -> Tensor:
+        fall = torch.inf if self.only_seeds else 0.0
+        return (torch.stack(slacks).amin(dim=0) - fall).masked_fill(self._are_seeds(X), torch.inf)
 
     def _are_seeds(self, X: Tensor) -> Tensor:
         return (X.unsqueeze(-2) == self.seeds).all(dim=-1).any(dim=-1)

@@ -175,7 +175,7 @@ class SafeBox:
     @torch.no_grad()
     def slacks(self, X: Tensor) -> Tensor:
         """The least slack of all outcomes at ``n x d`` points, as for `SafeList`."""
-        return torch.stack(self._set.slacks(X)).amin(dim=0)
+        return self._set.slack(X)
 
     def slack_at(self, place: Tensor) -> float:
         return float(self.slacks(place[None]))
@@ -199,7 +199,7 @@ class SafeBox:
 
     def highest_possible(self, struck: list[int]) -> Tensor:
         """As for `SafeList`; in a box no place is struck."""
-        possible = replace(self._set, is_possible=True)
+        possible = replace(self._set, is_possible=True, only_seeds=False)
         others = screening_points(self._box, _NUM_OTHERS, self._seed)
         others = others[possible.contains(others)]
         return self._best(lambda X: self._value.now.bounds(X)[1], possible, others)

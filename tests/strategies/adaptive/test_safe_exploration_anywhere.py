@@ -341,3 +341,6 @@ def test_what_is_certified_anywhere_is_a_question_of_slack():
     with pytest.raises(ValueError, match="use slack"):
         _ = problem.made().certified
     assert problem.made().slack(problem.seed).tolist() == [torch.inf]
+    assert problem.made().slack([[4.9]]).tolist() == [-torch.inf]
+    inside, outside = problem.made().certificate()
+    assert (inside, outside) == pytest.approx((4.0, 4.0))  # twice B
