@@ -121,7 +121,7 @@ def test_a_transform_of_the_inputs_is_applied():
         noise_std=SIGMA,
         delta=DELTA / 2,
     )
-    one = made(models | {"purity": plain})._outcomes[0]
+    one = made(models | {"purity": plain})._set.outcomes[0]
     torch.testing.assert_close(
         acqf.slack(box[0] + X * (box[1] - box[0])), one.slack(X.squeeze(-2)), atol=1e-6, rtol=0
     )
@@ -268,3 +268,11 @@ def test_models_that_are_not_exact_and_plain_are_refused():
         made({"pressure": good})
     with pytest.raises(ValueError, match="acqf must be"):
         made({"pressure": good, "purity": good}, good)
+
+
+def test_models_without_data_certify_and_are_searched():
+    models = {name: model_of(kernel, 0, 0) for name, kernel in KERNELS.items()}
+    told = model_of(KERNELS["purity"], 5, 1)
+    acqf = made(models, UpperConfidenceBound(told, beta=4.0), rkhs_bound=0.3)
+    X, _ = acqf.optimize([[0.0, 0.0], [1.0, 1.0]], num_restarts=1, raw_samples=8)
+    assert acqf.slack(X) >= 0
