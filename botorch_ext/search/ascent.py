@@ -32,6 +32,7 @@ def batched_lbfgsb(
     max_iterations: int = 200,
     together: bool = False,
     race: bool = False,
+    num_tried: int = 20,
 ) -> tuple[Tensor, Tensor]:
     """Maximises a function on the unit cube from many starts at once by BoTorch's L-BFGS-B.
 
@@ -52,6 +53,7 @@ def batched_lbfgsb(
         together: Whether each call gets all starts, ``k x d`` in their order, so that each may
             have a function of its own.
         race: Whether only the highest end counts, so that starts that will not reach it give up.
+        num_tried: The largest number of lengths that are tried for a step.
 
     Returns:
         The best points on the ways from the starts, ``k x d``, and their ``k`` values, minus
@@ -103,6 +105,7 @@ def batched_lbfgsb(
             factr=least_gain / torch.finfo(torch.float64).eps,
             pgtol=flat,
             maxiter=most,
+            maxls=num_tried,
             pass_batch_indices=True,
         )
         steps_left[active] -= [run.nit for run in runs]

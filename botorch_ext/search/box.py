@@ -38,9 +38,9 @@ _NUM_ON_LINE, _NUM_PEAKS = 33, 10
 # The number of steps of an ascent; and for a brief search its rounds, the steps of its ascents, and
 # the number of coordinates of a random point that change.
 _MOST_STEPS, _BRIEF = 200, (1, 50, 10)
-# For objectives with kinks: the number of steps of an ascent, which may stop at a kink, and the
-# loss, relative to the screened values, at which its end is out of the running.
-_STEPS_TO_KINKS, _KINK_LOSS = 4, 0.01
+# For objectives with kinks: the limits of an ascent, which may stop at a kink, and the loss,
+# relative to the screened values, at which its end is out of the running.
+_TO_KINKS, _KINK_LOSS = {"max_iterations": 4, "num_tried": 3}, 0.01
 # The number of random points around the ends, their distances in sides of the box, used in turn,
 # and the number of them that are starts.
 _NUM_AROUND, _AROUND, _NUM_NEAR = 128, (0.03, 0.1), 10
@@ -195,11 +195,10 @@ def maximize_on_box(
     if brief:
         num_rounds, num_steps, num_columns = _BRIEF
     cuts = getattr(objective, "cuts", None)
-    if cuts is not None:
-        num_steps = _STEPS_TO_KINKS
+    limits = {"max_iterations": num_steps} if cuts is None else _TO_KINKS
 
     def climbed(starts: Tensor, best: Tensor) -> tuple[Tensor, Tensor]:
-        ends, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance, num_steps, race=True)
+        ends, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance, race=True, **limits)
         X = torch.cat([best, box.from_unit(ends)])
         return X, evaluate(objective, X)
 
@@ -214,11 +213,11 @@ def maximize_on_box(
         if not bool(values.max() > before + least):
             break
     if cuts is not None:
-        tops = _distinct(X, values, box)
-        close = evaluate(objective, tops) >= values.max() - _KINK_LOSS * least / tolerance
+        close = values >= values.max() - _KINK_LOSS * least / tolerance
+        starts = box.to_unit(_distinct(X[close], values[close], box))
         scaled_cuts = on_unit_cube(cuts, box, screened)
-        ends = [ascent_of_least(scaled_cuts, start) for start in box.to_unit(tops[close])]
-        X = torch.cat([tops, box.from_unit(torch.stack(ends))])
+        ends = torch.stack([ascent_of_least(scaled_cuts, start) for start in starts])
+        X = box.from_unit(ends)
         values = evaluate(objective, X)
     top = values.argmax(dim=0, keepdim=True)
     return X[top].squeeze(0), values[top].squeeze(0)
