@@ -135,7 +135,7 @@ class Dual(Ladder):
 
     Raises:
         ValueError: If an argument is out of its range; when called, if the model is not a batch of
-            models at all ridges.
+            models at all ridges, or not in float64, as rho^2 is a small difference.
     """
 
     misspecification: float = 0.0
@@ -148,6 +148,8 @@ class Dual(Ladder):
         num, shape = len(self.ridges or ()), model.noise_variance.shape
         if shape.numel() % num:
             raise ValueError(f"model must be a batch of models at {num} ridges, got {shape}")
+        if model.noise_variance.dtype != torch.float64:
+            raise ValueError(f"model must be in float64, got {model.noise_variance.dtype}")
         twice, a = 2 * self.noise_std**2, model.noise_variance.view(-1, num)
         gain = model.told_information_gain().view(-1, num) + math.log(num)
         q = a * model.quadratic_form().view(-1, num)

@@ -423,6 +423,14 @@ def test_published_enlargement_of_dual_bounds_is_refused():
         widths.Dual(B, SIGMA, DELTA)(1, bx.KernelGP(rbf(0.3), LAM))
 
 
+def test_dual_bounds_of_a_float32_model_are_refused():
+    strategy = made(
+        widths.Dual(B, SIGMA, DELTA), None, rbf(0.3).float(), bx.FiniteSet(POINTS.float())
+    )
+    with pytest.raises(ValueError, match="float64"):
+        strategy.ask()
+
+
 def test_a_warning_where_the_pointwise_enlargement_drowns_the_rest():
     strategy = bx.algorithms.ec_gp_ucb(
         bx.FiniteSet(POINTS),
