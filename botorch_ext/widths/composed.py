@@ -12,6 +12,7 @@ from botorch_ext.checks import amount
 from botorch_ext.widths.adaptive import SelfNormalized
 from botorch_ext.widths.base import (
     ConfidenceModel,
+    RKHSWidth,
     Width,
     as_width,
     check_misspecification,
@@ -274,7 +275,7 @@ class KindsOfWidths(NamedTuple):
 
     block: type[FixedDesign]
     net: type[FixedDesignNet] | None
-    told: type[SelfNormalized | Mixture]
+    told: type[RKHSWidth]
 
 
 _KINDS = {

@@ -13,11 +13,8 @@ from torch import Tensor
 from botorch_ext.checks import amount, short
 from botorch_ext.widths.base import (
     ConfidenceModel,
-    Width,
-    check_delta,
+    RKHSWidth,
     check_misspecification,
-    check_noise_std,
-    check_rkhs_bound,
 )
 
 #: The multiples of the ridge of a model at which `Ladder` computes bounds unless told otherwise.
@@ -36,7 +33,7 @@ class FittedModel(ConfidenceModel, Protocol):
 
 
 @dataclass(frozen=True)
-class Mixture(Width):
+class Mixture(RKHSWidth):
     """The width sqrt(B^2 + (2 sigma^2 / lambda) (ln(1/delta) + I_{t-1})).
 
     It holds under the assumptions of `SelfNormalized`, with the same probability, for points chosen
@@ -51,17 +48,6 @@ class Mixture(Width):
     Raises:
         ValueError: If an argument is out of its range.
     """
-
-    rkhs_bound: float
-    noise_std: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        self._keep(
-            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
-            noise_std=check_noise_std(self.noise_std),
-            delta=check_delta(self.delta),
-        )
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         return self._width(model, 1)
