@@ -129,14 +129,7 @@ class PointwiseEnlarged(Enlarged):
     strategy adds the part with eps. It is never more than what `Enlarged` adds, and holds as well:
     for the RKHS part of f; for f itself add eps on each side.
     Source: Bogunovic and Krause 2021, lemma 2, before the last inequality of its proof; see the
-    page "Proofs".
-
-    Args:
-        width: As for `Enlarged`.
-        misspecification: As for `Enlarged`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+    page "Proofs". The arguments are those of `Enlarged`, and so are the errors.
     """
 
     def __post_init__(self) -> None:

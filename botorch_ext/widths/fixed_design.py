@@ -280,15 +280,7 @@ class FixedDesignMixture(_MixedWidth, FixedDesign):
     and at least 0.7 times as wide.
     Source: none; the proof is on the page "Proofs".
 
-    Args:
-        rkhs_bound: As for `FixedDesign`.
-        noise_std: As for `FixedDesign`.
-        delta: As for `FixedDesign`.
-        num_points: As for `FixedDesign`.
-        num_rounds: As for `FixedDesign`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+    The arguments are those of `FixedDesign`, and so are the errors.
     """
 
 
@@ -304,15 +296,10 @@ class FixedDesignLadder(FixedDesignMixture):
     `FixedDesignMixture`, and much narrower where observations are dense and the function is smooth.
 
     Methods of rounds compute these bounds on a `FiniteSet`. Elsewhere the width is that of
-    `FixedDesignMixture`.
+    `FixedDesignMixture`. The other arguments are those of `FixedDesign`.
     Source: none; as for `FixedDesignMixture`, at each ridge.
 
     Args:
-        rkhs_bound: As for `FixedDesign`.
-        noise_std: As for `FixedDesign`.
-        delta: As for `FixedDesign`.
-        num_points: As for `FixedDesign`.
-        num_rounds: As for `FixedDesign`.
         ridges: Multiples of the ridge lambda of the model, fixed before any data; 1 must be among
             them. None: 1, 4, 16, 64 and 256.
 
@@ -336,13 +323,7 @@ class AnytimeFixedDesignMixture(_MixedWidth, AnytimeFixedDesign):
     It holds whenever `AnytimeFixedDesign` does, and is never wider.
     Source: as for `FixedDesignMixture`.
 
-    Args:
-        rkhs_bound: As for `AnytimeFixedDesign`.
-        noise_std: As for `AnytimeFixedDesign`.
-        delta: As for `AnytimeFixedDesign`.
-
-    Raises:
-        ValueError: As for `AnytimeFixedDesign`.
+    The arguments are those of `AnytimeFixedDesign`, and so are the errors.
     """
 
 
@@ -354,16 +335,7 @@ class FixedDesignContinuousMixture(_MixedWidth, FixedDesignContinuous):
     The offset has the new w'. It holds whenever `FixedDesignContinuous` does, and is never wider.
     Source: as for `FixedDesignMixture`.
 
-    Args:
-        rkhs_bound: As for `FixedDesignContinuous`.
-        noise_std: As for `FixedDesignContinuous`.
-        delta: As for `FixedDesignContinuous`.
-        num_rounds: As for `FixedDesignContinuous`.
-        c: As for `FixedDesignContinuous`.
-        max_kernel: As for `FixedDesignContinuous`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+    The arguments are those of `FixedDesignContinuous`, and so are the errors.
     """
 
 
@@ -375,15 +347,5 @@ class FixedDesignNetMixture(_MixedWidth, FixedDesignNet):
     Off the net it is a heuristic, as `FixedDesignNet` is. It is never wider.
     Source: as for `FixedDesignMixture`.
 
-    Args:
-        rkhs_bound: As for `FixedDesignNet`.
-        noise_std: As for `FixedDesignNet`.
-        delta: As for `FixedDesignNet`.
-        num_rounds: As for `FixedDesignNet`.
-        sides: As for `FixedDesignNet`.
-        constant: As for `FixedDesignNet`.
-        exponent: As for `FixedDesignNet`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+    The arguments are those of `FixedDesignNet`, and so are the errors.
     """

@@ -109,13 +109,10 @@ class Dual(Ladder):
     the noise are wrong, it is over-confident sooner than the other widths, so it must not decide
     about safety. At steps at which rho^2 is negative for one of the ridges, the observations refute
     the model, and the widths are those of `Ladder`.
+    The other arguments are those of `Ladder`.
     Source: Flynn and Reeb 2025 (arXiv 2403.12732); the proof is on the page "Proofs".
 
     Args:
-        rkhs_bound: As for `Ladder`.
-        noise_std: As for `Ladder`.
-        delta: As for `Ladder`.
-        ridges: As for `Ladder`.
         misspecification: eps, the largest error of an observation besides its noise, in units of f.
             `PointwiseEnlarged` sets it, and no strategy takes it without that.
 
