@@ -64,6 +64,31 @@ class Width(Immutable, ABC):
 
 
 @dataclass(frozen=True)
+class RKHSWidth(Width):
+    """A width for f in the RKHS and sub-Gaussian noise.
+
+    Args:
+        rkhs_bound: B, an upper bound on the RKHS norm of f, in units of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        delta: The failure probability, in (0, 1).
+
+    Raises:
+        ValueError: If an argument is out of its range.
+    """
+
+    rkhs_bound: float
+    noise_std: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        self._keep(
+            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
+            noise_std=check_noise_std(self.noise_std),
+            delta=check_delta(self.delta),
+        )
+
+
+@dataclass(frozen=True)
 class Constant(Width):
     """The same width at every step.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -123,13 +124,13 @@ class Play:
 @dataclass(frozen=True)
 class ToldOnly:
     """A `ConfidenceModel` for a width: the numbers of one model at each ridge with some rows left
-    out, ``R`` each; ``form`` is needed for `Dual` alone."""
+    out, ``R`` each; ``form`` computes those that `Dual` alone reads."""
 
     noise_variance: Tensor
     num_observations: int
     dim: int
     gain: Tensor
-    form: Tensor | None = None
+    form: Callable[[], Tensor] | None = None
 
     @property
     def num_told(self) -> int:
@@ -139,7 +140,7 @@ class ToldOnly:
         return self.gain
 
     def quadratic_form(self) -> Tensor:
-        return cast(Tensor, self.form)
+        return cast(Callable[[], Tensor], self.form)()
 
     def information_gain(self) -> Tensor:
         return self.gain
