@@ -44,9 +44,9 @@ class CertifiedBounds(Immutable):
         model: The model of the quantity with its data; pending points do not count.
         width: The width, whose ridges are multiples of the noise variance of the model.
         misspecification: eps, the largest distance of the quantity to what the model can express.
-        limit: The limit of the quantity; None if it has none.
-        is_clipped: Whether bounds are kept within the prior mean +- B times the prior standard
-            deviation, by which a wrong B alone can certify points.
+        limit: The limit of the quantity. So that B alone certifies nothing, the bounds are then
+            infinite until there are data. None if it has none; then its bounds are kept within
+            the prior mean +- B times the prior standard deviation.
     """
 
     def __init__(
@@ -55,9 +55,7 @@ class CertifiedBounds(Immutable):
         width: Ladder,
         misspecification: float,
         limit: Limit | None,
-        is_clipped: bool = True,
     ) -> None:
-        self._is_clipped = is_clipped
         self.width, self.eps, self.limit = width, misspecification, limit
         #: By how much rounding may change a bound.
         self.tolerance = rounding(width.rkhs_bound, limit)
@@ -88,10 +86,12 @@ class CertifiedBounds(Immutable):
         mean, std = self._ridged.mean_and_std(Z)
         half = self._half.of(std, self._ridged.weight_norms(Z) if self.eps else None)
         lower, upper = (mean - half).amax(dim=0), (mean + half).amin(dim=0)
-        if self._is_clipped:
+        if self.limit is None:
             prior_mean, reach = self._prior_interval(Z)
             lower = torch.maximum(lower, prior_mean - reach)
             upper = torch.minimum(upper, prior_mean + reach)
+        elif not len(self.X):
+            lower, upper = lower - torch.inf, upper + torch.inf
         # A constant has a gradient, too, which optimisers need.
         nothing = 0.0 * Z.sum(dim=-1)
         lower, upper = lower + nothing, upper + nothing

@@ -184,7 +184,7 @@ class JointBounds(State):
     ) -> None:
         self._none = points[:0]
         self.model = model.fork()
-        self._numbers = width, misspecification, limit, limit is None
+        self._numbers = width, misspecification, limit
         self.rows = TrialRows(model.fork(), policy)
         #: The bounds now.
         self.now = CertifiedBounds(self.model, *self._numbers)
