@@ -211,6 +211,10 @@ class SafeExploration(Strategy):
             self._balls = ball.on(domain)
         # Whether the bounds are kept at all points, not only at asked ones.
         self._is_listed = isinstance(domain, FiniteSet) and self.context_space is None
+        # The rows of the seeds if they are the same in every context.
+        self._seed_rows: list[int] | None = None
+        if isinstance(domain, FiniteSet) and self._seeds.shape[-1] == domain.dim:
+            self._seed_rows = _rows_of(self._seeds, domain)
         kind, points = JointBounds, self._seeds
         if isinstance(domain, FiniteSet) and self._is_listed:
             kind, points = SafeBounds, domain.points
@@ -414,7 +418,9 @@ class SafeExploration(Strategy):
             bounds = self._bounds
             if not self._is_listed:
                 bounds = [BoundsInContext(each, joint) for each in bounds]
-            rows = list(dict.fromkeys(domain.index(seeds).tolist()))
+            rows = self._seed_rows
+            if rows is None:
+                rows = _rows_of(seeds, domain)
             return SafeList(domain.points, bounds, rows, only_seeds, self._balls)
         seed = self._seed_of(self.history.num_asked)
         return SafeBox(domain, self._bounds, seeds, only_seeds, context, seed)
@@ -506,6 +512,11 @@ class SafeExploration(Strategy):
             f"that nothing is certified any more{pending}",
             ModelRefutedWarning,
         )
+
+
+def _rows_of(points: Tensor, domain: FiniteSet) -> list[int]:
+    """The rows of points, each once."""
+    return list(dict.fromkeys(domain.index(points).tolist()))
 
 
 def _check_model(model: Any, points: Tensor) -> None:

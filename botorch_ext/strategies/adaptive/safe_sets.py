@@ -57,7 +57,7 @@ class SafeList:
         self.certified[seeds] = True
         self._fall = torch.inf if only_seeds else 0.0
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of certified points."""
         return int(self.certified.sum())
@@ -67,11 +67,10 @@ class SafeList:
         """Whether no certified point is known."""
         return not self.size
 
-    @property
+    @cached_property
     def slack(self) -> Tensor:
         """The least slack of all outcomes at every point, and within the radius of it, ``N``; inf
-        at seeds, and -inf elsewhere where only
-        seeds are certified."""
+        at seeds, and -inf elsewhere where only seeds are certified."""
         slack = self._least([each.slack for each in self._outcomes]) - self._fall
         slack[self.seeds] = torch.inf
         return slack
@@ -108,8 +107,7 @@ class SafeList:
 
     def highest_possible(self, struck: list[int]) -> int:
         """The place with the highest upper bound among those that may be safe, without some."""
-        slack = torch.stack([each.possible_slack for each in self._outcomes])
-        left = self.certified | (slack >= 0).all(dim=0)
+        left = self.certified | (_least([each.possible_slack for each in self._outcomes]) >= 0)
         left[struck] = False
         return _highest(self._value.upper, left)
 
@@ -126,8 +124,16 @@ class SafeList:
         return nearest.most_telling(self.certified, target)
 
     def _least(self, slacks: list[Tensor]) -> Tensor:
-        slack = torch.stack(slacks).amin(dim=0)
+        slack = _least(slacks)
         return slack if self._balls is None else self._balls.worst_case(slack)[0]
+
+
+def _least(slacks: list[Tensor]) -> Tensor:
+    """The least of the slacks of all outcomes, ``N``."""
+    first, *others = slacks
+    for other in others:
+        first = torch.minimum(first, other)
+    return first
 
 
 class SafeBox:
