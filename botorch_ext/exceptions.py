@@ -153,6 +153,11 @@ class ModelRefutedError(ValueError):
     """The data refute a model that certifies points, so that nothing more is asked."""
 
 
+class NoCertifiedPointError(ValueError):
+    """No point is known to be certified in the context of this step, so that nothing is asked in
+    it."""
+
+
 class TableError(ValueError):
     """A table cannot be read as results of a study. The message names columns and rows; nothing of
     the table was kept."""

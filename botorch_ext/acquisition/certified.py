@@ -4,45 +4,29 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import torch
 from botorch.acquisition import AcquisitionFunction
-from botorch.generation.gen import gen_candidates_scipy
 from torch import Tensor
 
 from botorch_ext.acquisition.input_checks import as_batch, as_rows
 from botorch_ext.checks import short, whole_number
-from botorch_ext.domains import Box, host
+from botorch_ext.domains import Box
 from botorch_ext.domains.bounds import BoundsLike
 from botorch_ext.domains.points import PointsLike
 from botorch_ext.exceptions import ModelRefutedWarning
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.search.intersected import HalfWidths
-from botorch_ext.search.level_sets import hit_and_run
+from botorch_ext.search.certified import CertifiedBounds, CertifiedSet
 from botorch_ext.widths.base import check_delta, check_misspecification
 from botorch_ext.widths.limits import (
     RIDGES_OF_BOUNDS,
     Limit,
-    assumptions_at,
     checked_names,
     one_for_each,
     require_one_of,
-    rounding,
 )
 from botorch_ext.widths.tight import Ladder
-from botorch_ext.widths.told_data import ToldData
-
-# Optimisers may violate a constraint by 1e-6, so the constraints keep this distance from the edge
-# of the certified set, relative to the scale of the outcome.
-_CLEARANCE = 1e-5
-# Moves of every start away from the point that it begins at.
-_NUM_SWEEPS = 8
-# Steps of an ascent.
-_NUM_STEPS = 100
-# Points that are evaluated together.
-_CHUNK = 1024
 
 
 class CertifiedSafe(AcquisitionFunction):
@@ -142,8 +126,8 @@ class CertifiedSafe(AcquisitionFunction):
                 (misspecification, "misspecification"),
             )
         ]
-        self._outcomes = [
-            _Outcome(
+        outcomes = [
+            CertifiedBounds(
                 models[name],
                 Ladder(B, sigma, delta, RIDGES_OF_BOUNDS[bounds]),
                 check_misspecification(eps),
@@ -153,11 +137,12 @@ class CertifiedSafe(AcquisitionFunction):
         ]
         refuted = [
             repr(name)
-            for name, each in zip(names, self._outcomes, strict=True)
+            for name, each in zip(names, outcomes, strict=True)
             if each.is_refuted_at(seeds)
         ]
         #: Whether the data refute the model of an outcome.
         self.refuted = bool(refuted)
+        self._set = CertifiedSet(outcomes, seeds, self.refuted)
         if refuted:
             warnings.warn(
                 f"the model of {', '.join(refuted)} is refuted, so that only seeds are certified",
@@ -194,8 +179,7 @@ class CertifiedSafe(AcquisitionFunction):
             ValueError: If points have another dtype, device or dimension than the seeds.
         """
         X = self._batch(X)
-        slacks = torch.stack(self._slacks(X.flatten(0, -2))).amin(dim=0)
-        return slacks.view(X.shape[:-1]).amin(dim=-1)
+        return self._set.slack(X.flatten(0, -2)).view(X.shape[:-1]).amin(dim=-1)
 
     def forward(self, X: Tensor) -> Tensor:
         """The values of the acquisition function at certified points, and -inf elsewhere.
@@ -210,7 +194,7 @@ class CertifiedSafe(AcquisitionFunction):
             ValueError: As for `slack`.
         """
         X = self._batch(X)
-        certified = self._certified(X.flatten(0, -2)).view(X.shape[:-1]).all(dim=-1)
+        certified = self._set.contains(X.flatten(0, -2)).view(X.shape[:-1]).all(dim=-1)
         return torch.where(certified, self.acqf(X), -torch.inf)
 
     def constraints(self) -> list[tuple[Callable[[Tensor], Tensor], bool]]:
@@ -224,15 +208,14 @@ class CertifiedSafe(AcquisitionFunction):
             For each outcome a function of one point, ``d``, and True. The function is non-negative
             only at certified points.
         """
-        places = range(len(self._outcomes))
-        return [(partial(self._clearance_at, place=place), True) for place in places]
+        return self._set.constraints()
 
     @property
     def X_baseline_certified(self) -> Tensor:
         """The evaluated points that are certified, ``n x d``."""
-        told = torch.cat([each.X for each in self._outcomes if len(each.X)] or [self._seeds[:0]])
-        told = told.unique(dim=0)
-        return told[self._certified(told)]
+        told = [each.X for each in self._set.outcomes if len(each.X)]
+        told = torch.cat(told or [self._seeds[:0]]).unique(dim=0)
+        return told[self._set.contains(told)]
 
     # --- optimisation -----------------------------------------------------------------------------
 
@@ -255,7 +238,7 @@ class CertifiedSafe(AcquisitionFunction):
         """
         box, num, q = self._box(bounds), whole_number(num, "num"), whole_number(q, "q")
         seed = whole_number(seed, "seed", least=0)
-        return self._spread(box, self._known(box), num * q, seed).view(num, q, -1)
+        return self._set.spread(box, self._known(box), num * q, seed).view(num, q, -1)
 
     def optimize(
         self,
@@ -303,7 +286,11 @@ class CertifiedSafe(AcquisitionFunction):
                     told = [] if before is None else [before]
                     self.set_X_pending(torch.cat([*told, *points]))
                 if bounds is None:
-                    x, value = self._best_of(self._seeds[:0] if listed is None else listed)
+                    x, value = self._set.best_of(
+                        self.acqf, self._seeds[:0] if listed is None else listed
+                    )
+                    if not len(x):
+                        raise ValueError("choices must have a certified point, got none")
                 else:
                     x, value = self._ascend(
                         self._box(bounds), num_restarts, raw_samples, seed + place
@@ -319,38 +306,8 @@ class CertifiedSafe(AcquisitionFunction):
         self, box: Box, num_restarts: int, raw_samples: int, seed: int
     ) -> tuple[Tensor, Tensor]:
         known = self._known(box)
-        starts = torch.cat([known, self._spread(box, known, raw_samples, seed)])
-        if self.refuted:
-            return self._best_of(starts)
-        values = self._values(starts)
-        # BoTorch shows its warning of an ascent that fails past all filters, and the end of such an
-        # ascent may be the best point all the same.
-        with warnings.catch_warnings(record=True):
-            ends = [
-                gen_candidates_scipy(
-                    starts[row].view(1, 1, -1),
-                    self.acqf,
-                    lower_bounds=box.lower,
-                    upper_bounds=box.upper,
-                    options={"maxiter": _NUM_STEPS},
-                    nonlinear_inequality_constraints=self.constraints(),
-                )[0][0]
-                for row in values.topk(min(num_restarts, len(values))).indices
-            ]
-        return self._best_of(torch.cat([starts, *ends]))
-
-    def _best_of(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """The best certified point, ``1 x d``, and its value, ``1``."""
-        X = X[self._certified(X)]
-        if not len(X):
-            raise ValueError("choices must have a certified point, got none")
-        values = self._values(X)
-        best = values.argmax().view(1)
-        return X[best], values[best]
-
-    @torch.no_grad()
-    def _values(self, X: Tensor) -> Tensor:
-        return torch.cat([self.acqf(some.unsqueeze(-2)) for some in X.split(_CHUNK)])
+        starts = torch.cat([known, self._set.spread(box, known, raw_samples, seed)])
+        return self._set.maximize(self.acqf, box, starts, num_restarts)
 
     def _box(self, bounds: BoundsLike) -> Box:
         return Box(bounds).to(self._seeds.dtype, self._seeds.device)
@@ -363,104 +320,9 @@ class CertifiedSafe(AcquisitionFunction):
             raise ValueError(f"bounds must contain a certified point, got {short(box.bounds)}")
         return known
 
-    def _spread(self, box: Box, known: Tensor, num: int, seed: int) -> Tensor:
-        """Certified points that move away from random known ones, ``num x d``."""
-        generator = torch.Generator().manual_seed(seed)
-        rows = host.randint(len(known), (num,), generator=generator).to(known.device)
-
-        def margin(U: Tensor, level: Tensor | float) -> Tensor:
-            X = box.from_unit(U)
-            places = range(len(self._outcomes))
-            return torch.stack([self._clearances(X, place) for place in places]).amin(dim=0)
-
-        with torch.no_grad():
-            pool = box.to_unit(known)
-            # The starts count as certified, although rounding moves seeds.
-            ones = pool.new_ones(num)
-            U, _ = hit_and_run(margin, pool[rows], ones, 0.0, _NUM_SWEEPS, pool, generator)
-            X = box.from_unit(U)
-            return X.where(self._certified(X)[:, None], known[rows])
-
-    # --- the outcomes -----------------------------------------------------------------------------
-
     def _batch(self, X: Any) -> Tensor:
         X = as_batch(X, self._like, dim=self._seeds.shape[-1])
         return X.unsqueeze(0) if X.ndim == 2 else X
-
-    def _are_seeds(self, X: Tensor) -> Tensor:
-        return (X.unsqueeze(-2) == self._seeds).all(dim=-1).any(dim=-1)
-
-    def _slacks(self, X: Tensor) -> list[Tensor]:
-        """The slack of each outcome at ``n x d`` points, ``n`` each."""
-        seeds = self._are_seeds(X)
-        fall = torch.inf if self.refuted else 0.0
-        return [(each.slack(X) - fall).masked_fill(seeds, torch.inf) for each in self._outcomes]
-
-    @torch.no_grad()
-    def _certified(self, X: Tensor) -> Tensor:
-        """A mask of ``n x d`` points."""
-        pairs = zip(self._slacks(X), self._outcomes, strict=True)
-        return torch.stack([slack >= each.tolerance for slack, each in pairs]).all(dim=0)
-
-    def _clearances(self, X: Tensor, place: int) -> Tensor:
-        """The slack of an outcome relative to its scale, beyond what optimisers may violate, at
-        ``n x d`` points; 1 at seeds."""
-        each = self._outcomes[place]
-        fall = torch.inf if self.refuted else _CLEARANCE
-        return (each.slack(X) / each.scale - fall).masked_fill(self._are_seeds(X), 1.0)
-
-    def _clearance_at(self, x: Tensor, place: int) -> Tensor:
-        return self._clearances(x.unsqueeze(0), place).squeeze(0)
-
-
-class _Outcome:
-    """The confidence bounds of an outcome at any point, from told data alone, and its limit."""
-
-    def __init__(self, model: KernelGP, width: Ladder, eps: float, limit: Limit) -> None:
-        self.width, self.eps, self.limit = width, eps, limit
-        #: By how much rounding may change a bound.
-        self.tolerance = rounding(width.rkhs_bound, limit)
-        #: The size of values that matter.
-        self.scale = width.rkhs_bound + abs(limit.bound) or 1.0
-        self._model, noise = model, model.noise_variance
-        self._prior, self._ridged = (
-            KernelGP(model.kernel, ridge, model.mean, dtype=noise.dtype, device=noise.device)
-            for ridge in (noise, noise * noise.new_tensor(width.ridges))
-        )
-        pending = set(model.factor.pending)
-        told = [row for row in range(model.num_observations) if row not in pending]
-        #: The evaluated points, ``n x d``.
-        self.X = Z = model.train_inputs[0][told]
-        if told:
-            self._ridged.add(Z, model.train_targets[told])
-            if hasattr(model, "input_transform"):
-                self.X = model.input_transform.untransform(Z)
-        widths = cast(Tensor, width(1, self._ridged))
-        offsets = torch.full_like(widths, eps)
-        self._half = HalfWidths(widths, offsets, offsets if eps else None)
-
-    def bounds(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """The lower and the upper bounds at ``m x d`` points, ``m`` each."""
-        Z = self._model.transform_inputs(X)
-        prior_mean, prior_std = self._prior.mean_and_std(Z)
-        reach = self.width.rkhs_bound * prior_std + self.eps
-        mean, std = self._ridged.mean_and_std(Z)
-        half = self._half.of(std, self._ridged.weight_norms(Z) if self.eps else None)
-        lower = torch.maximum((mean - half).amax(dim=0), prior_mean - reach)
-        return lower, torch.minimum((mean + half).amin(dim=0), prior_mean + reach)
-
-    def slack(self, X: Tensor) -> Tensor:
-        """By how much the worst value that the bounds allow is within the limit, ``m``."""
-        return self.limit.slack(*self.bounds(X))
-
-    @torch.no_grad()
-    def is_refuted_at(self, X: Tensor) -> bool:
-        """Whether the bounds contradict each other at points or evaluated points, or the lower
-        bound of the RKHS norm exceeds B."""
-        lower, upper = self.bounds(torch.cat([X, self.X]) if len(self.X) else X)
-        return bool((lower > upper + self.tolerance).any()) or ToldData.of(self._model).refute(
-            assumptions_at(self.width, self.eps)
-        )
 
 
 def _check_model(model: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from botorch_ext.algorithms.argument_checks import algorithm
 from botorch_ext.domains import Domain
+from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box_balls import Norm
 from botorch_ext.strategies.adaptive.safe_exploration import Rule, SafeExploration
@@ -31,18 +32,19 @@ def safe_exploration(
     on_refuted: Literal["seed", "stop"] = "seed",
     pending: Literal["hallucinate", "ignore"] = "hallucinate",
     seed: int = 0,
+    context_domain: Domain | int | ContextSpace | None = None,
     minimize: bool | None = None,
 ) -> SafeExploration:
     """Safe exploration: a point is certified only as far as the RKHS bounds, the kernels, the noise
     and the misspecification are right; a wrong kernel can pass unnoticed and make certificates
     false; nothing here may stand between a machine and a person.
 
-    The method maximises f among points of a finite set, and asks only points where the confidence
-    bounds of every measured outcome are within its limit. Until the first result is told, it asks
-    only seeds. If all models are right, then every trial is within all limits, with probability at
-    least 1 - delta, whatever is pending or late. Every result is told with all outcomes. It is not
-    promised that all safe points are found: a safe part of the set that is far from the seeds is
-    never entered.
+    The method maximises f among points of a finite set or a box, and asks only points where the
+    confidence bounds of every measured outcome are within its limit. Until the first result is
+    told, it asks only seeds. If all models are right, then every trial is within all limits, with
+    probability at least 1 - delta, whatever is pending or late. Every result is told with all
+    outcomes. It is not promised that all safe points are found: a safe part of the domain that is
+    far from the seeds is never entered.
 
     Source: no paper; the bounds are those of `Mixture` and `Ladder`.
 
@@ -61,13 +63,14 @@ def safe_exploration(
         ('seed', 2)
 
     Args:
-        domain: A `FiniteSet` in float64.
+        domain: A `FiniteSet`, or a `Box` with nothing but bounds, in float64.
         model: The model of f, a `KernelGP` without data and transforms.
         outcome_models: The models of the outcomes by name, likewise.
         thresholds: The limit of each outcome by name, in its units: a text such as ``"<= 5.0"`` or
             ``">= 0.3"``. If f itself has a limit, measure it as an outcome as well.
         safe_seed: Points that are known to be safe, at least one: ``n x d``, or dicts of values by
-            name. They are certified whatever the data say.
+            name. They are certified whatever the data say. With contexts these are actions, safe in
+            every context; or they are joint rows, ``n x (d + d_z)``, each safe in its context.
         rkhs_bound: B, at least the RKHS norm of each quantity, in its units: one number, or a list
             with one for f and then one for each outcome.
         noise_std: sigma, the sub-Gaussian constant of the noise of each quantity, likewise.
@@ -75,18 +78,23 @@ def safe_exploration(
         misspecification: eps, the largest distance of each quantity to what its model can express,
             likewise.
         radius: The radius of a ball around each point, in the units of the coordinates, in which
-            all points must be within the limits.
+            all points must be within the limits; 0 in a box.
         norm: The norm of the ball: "l2" or "linf".
         bounds: "mixture", the bounds of `Mixture`; or "ladder", those of `Ladder`, which are
             narrower and leave less slack for a wrong kernel.
         rule: "goal": ask the certified points that tell most about the best point that may be safe.
             "widest": ask those with the widest bounds instead, to map what is safe. Or a function
-            from the rows of the certified points, the strategy and a seed to one of these rows.
+            from the rows of the certified points, the strategy and a seed to one of these rows; in
+            a box from some certified points, ``n x d``, the strategy and a seed to any certified
+            point.
         on_refuted: "seed": once the results refute the model of a quantity, only the seed with the
             best mean of its own results is asked. "stop": `ask` raises `ModelRefutedError`.
         pending: How pending trials count in the choice of points to learn from: "hallucinate", in
             the standard deviation; or "ignore", not at all. They never count in what is certified.
-        seed: The seed that a function as ``rule`` is given; nothing else is random.
+        seed: The seed of the searches in a box, and of what a function as ``rule`` is given.
+        context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. The models
+            are then those of joint rows, the action first, and every ask needs a context. None: no
+            contexts.
 
     Returns:
         A `SafeExploration` to ask and to tell; see `SafeExploration` for the keys of ``trial.info``
@@ -113,5 +121,6 @@ def safe_exploration(
         on_refuted=on_refuted,
         pending=pending,
         seed=seed,
+        context_domain=context_domain,
         minimize=minimize,
     )

@@ -215,6 +215,17 @@ class GrowingCholesky:
         )
         return weights - self.solve_transposed(columns) @ share
 
+    def weight_norms(self, V: Tensor) -> Tensor:
+        """The sums of the absolute weights of the known targets in posterior means.
+
+        Args:
+            V: The columns L^-1 k of all rows, ``*batch x n x m``.
+
+        Returns:
+            ``*batch x m``.
+        """
+        return self.told_weights(self.solve_transposed(V)).abs().sum(dim=-2)
+
     def information_gain(self) -> Tensor:
         """The information gain 1/2 log det(I + K / noise), ``*batch``, where noise includes
         jitter."""

@@ -198,7 +198,7 @@ class FinitePosterior(GrowingPosterior):
         for chunk in in_chunks(self._own_candidates, max(entries, 1)):
             part = slice(start, start + len(chunk))
             V = self._V.block(slice(0, self.num_observations), part)
-            norms[..., part] = factor.told_weights(factor.solve_transposed(V)).abs().sum(dim=-2)
+            norms[..., part] = factor.weight_norms(V)
             start = part.stop
         return norms
 

@@ -131,7 +131,7 @@ class GrowingPosterior:
         V = self._cross(Z)
         if not self.num_observations:
             return V.sum(dim=-2).expand(*self.batch_shape, -1)
-        return self.factor.told_weights(self.factor.solve_transposed(V)).abs().sum(dim=-2)
+        return self.factor.weight_norms(V)
 
     @torch.no_grad()
     def plain_means(self, Z: Tensor) -> Tensor:

@@ -1,13 +1,17 @@
-"""Ascent of many starts at once in the unit cube: batched L-BFGS-B, and feasible ascent."""
+"""Ascent in the unit cube: batched L-BFGS-B and feasible ascent of many starts at once, and the
+ascent of the least of several functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 import torch
 from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched
 from numpy import ndarray
+from scipy.optimize import minimize
 from torch import Tensor
 
 # In a race a start gives up if its gradient, followed for _REACH along each side of the cube, does
@@ -17,6 +21,8 @@ _REACH, _HEAD_START = 0.25, 4
 # The number of step lengths that `feasible_ascent` tries at once: twice the last length, then each
 # half of the one before.
 _NUM_TRIED = 4
+# The number of steps of `ascent_of_least`, and the gain at which it ends.
+_STEPS_OF_LEAST, _GAIN_OF_LEAST = 60, 1e-11
 
 
 def batched_lbfgsb(
@@ -26,6 +32,7 @@ def batched_lbfgsb(
     max_iterations: int = 200,
     together: bool = False,
     race: bool = False,
+    num_tried: int = 20,
 ) -> tuple[Tensor, Tensor]:
     """Maximises a function on the unit cube from many starts at once by BoTorch's L-BFGS-B.
 
@@ -46,6 +53,7 @@ def batched_lbfgsb(
         together: Whether each call gets all starts, ``k x d`` in their order, so that each may
             have a function of its own.
         race: Whether only the highest end counts, so that starts that will not reach it give up.
+        num_tried: The largest number of lengths that are tried for a step.
 
     Returns:
         The best points on the ways from the starts, ``k x d``, and their ``k`` values, minus
@@ -97,6 +105,7 @@ def batched_lbfgsb(
             factr=least_gain / torch.finfo(torch.float64).eps,
             pgtol=flat,
             maxiter=most,
+            maxls=num_tried,
             pass_batch_indices=True,
         )
         steps_left[active] -= [run.nit for run in runs]
@@ -165,6 +174,86 @@ def feasible_ascent(
         g = torch.where(moved[:, None], trial_g[pick], g)
         step = step * torch.where(moved, lengths[which], lengths[-1])
     return x, f
+
+
+def ascent_of_least(cuts: Callable[[Tensor], tuple[Tensor, Tensor]], start: Tensor) -> Tensor:
+    """Maximises the least of several smooth functions on the unit cube from one start.
+
+    Its maximum is mostly at a kink, where several functions are equal and no gradient leads on.
+    SLSQP maximises a number that no function is below.
+
+    Args:
+        cuts: The functions, from ``1 x d`` points to ``s x 1`` values, which vary by about 1, and
+            their ``s x 1 x d`` gradients.
+        start: The ``d``-dim start, in the unit cube.
+
+    Returns:
+        The best point on the way from the start, ``d``.
+    """
+    best, height = start, -np.inf
+
+    @lru_cache(maxsize=1)
+    def at(u: tuple[float, ...]) -> tuple[ndarray, ndarray]:
+        nonlocal best, height
+        point = start.new_tensor(u).clamp(0, 1)
+        values, gradients = cuts(point[None])
+        # One copy to the host.
+        joint = torch.cat([values, gradients[:, 0]], dim=-1).double().cpu().numpy()
+        if joint[:, 0].min() > height:
+            best, height = point, joint[:, 0].min()
+        return joint[:, 0], joint[:, 1:]
+
+    first = start.double().cpu().numpy()
+    d, (values, _) = len(first), at(tuple(first))
+    up = np.append(np.zeros(d), 1.0)
+    slsqp(
+        lambda z: (-z[-1], -up),
+        np.append(first, values.min()),
+        lambda z: at(tuple(z[:-1]))[0] - z[-1],
+        lambda z: np.insert(at(tuple(z[:-1]))[1], d, -1.0, axis=1),
+        [*[(0.0, 1.0)] * d, (None, None)],
+        _GAIN_OF_LEAST,
+        _STEPS_OF_LEAST,
+    )
+    return best
+
+
+def slsqp(
+    loss: Callable[[ndarray], tuple[float, ndarray]],
+    start: ndarray,
+    slacks: Callable[[ndarray], ndarray],
+    slopes: Callable[[ndarray], ndarray],
+    bounds: Sequence[tuple[float | None, float | None]],
+    tolerance: float,
+    max_iterations: int,
+) -> ndarray:
+    """Minimises a function where others are at least 0, by SciPy's SLSQP.
+
+    Args:
+        loss: The function, from ``d`` numbers to its value and its ``d``-dim gradient.
+        start: The ``d``-dim start.
+        slacks: A function to the ``s`` values of the others.
+        slopes: A function to their ``s x d`` gradients.
+        bounds: The ``d`` pairs of limits, beyond which rounding may move by little.
+        tolerance: The gain at which the steps end.
+        max_iterations: The largest number of steps.
+
+    Returns:
+        The ``d``-dim end.
+    """
+    with warnings.catch_warnings():
+        # The warning is about points that rounding moves past a limit.
+        warnings.filterwarnings("ignore", message="Values in x were outside bounds")
+        found = minimize(
+            loss,
+            start,
+            jac=True,
+            method="SLSQP",
+            bounds=bounds,
+            constraints={"type": "ineq", "fun": slacks, "jac": slopes},
+            options={"ftol": tolerance, "maxiter": max_iterations},
+        )
+    return found.x
 
 
 def _free_coordinates(x: Tensor, g: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from botorch_ext.domains.contexts import with_context
 from botorch_ext.domains.distances import distances
 from botorch_ext.domains.ranks import highest_first
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.search.ascent import batched_lbfgsb
+from botorch_ext.search.ascent import ascent_of_least, batched_lbfgsb
 from botorch_ext.search.mixed import MixedSearch
 from botorch_ext.search.objectives import (
     FunctionObjective,
@@ -22,7 +22,6 @@ from botorch_ext.search.objectives import (
     on_unit_cube,
     within_span,
 )
-from botorch_ext.search.ridges import along_ridges
 from botorch_ext.search.screening import near_points, screening_points, spread_best
 
 # The number of multiplications that a screening may take, n^2 for each point and model, which is
@@ -39,10 +38,9 @@ _NUM_ON_LINE, _NUM_PEAKS = 33, 10
 # The number of steps of an ascent; and for a brief search its rounds, the steps of its ascents, and
 # the number of coordinates of a random point that change.
 _MOST_STEPS, _BRIEF = 200, (1, 50, 10)
-# For objectives with kinks: the number of steps of an ascent, which may stop at a kink, then the
-# number of steps along kinks, the gain at which these end, and the loss at which an end is out of
-# the running, relative to the screened values.
-_STEPS_TO_KINKS, _STEPS_ALONG_KINKS, _KINK_TOLERANCE, _KINK_LOSS = 4, 60, 1e-10, 0.01
+# For objectives with kinks: the limits of an ascent, which may stop at a kink, and the loss,
+# relative to the screened values, at which its end is out of the running.
+_TO_KINKS, _KINK_LOSS = {"max_iterations": 4, "num_tried": 3}, 0.01
 # The number of random points around the ends, their distances in sides of the box, used in turn,
 # and the number of them that are starts.
 _NUM_AROUND, _AROUND, _NUM_NEAR = 128, (0.03, 0.1), 10
@@ -187,21 +185,20 @@ def maximize_on_box(
     values = evaluate(objective, X)
     starts = X[spread_best(values, X, box, num_starts)]
     best = X[values.argmax(dim=0, keepdim=True)]
-    values = within_span(objective, values)
+    screened = within_span(objective, values)
     if not box.is_filled:
-        x, value = MixedSearch(objective, box, values, tolerance).best(torch.cat([best, starts]))
+        x, value = MixedSearch(objective, box, screened, tolerance).best(torch.cat([best, starts]))
         return x.squeeze(0), value.squeeze(0)
-    scaled = on_unit_cube(objective.value_and_gradient, box, values)
-    least = tolerance * (values.max() - values.min())
+    scaled = on_unit_cube(objective.value_and_gradient, box, screened)
+    least = tolerance * (screened.max() - screened.min())
     num_rounds, num_steps, num_columns = _MOST_ROUNDS if again else 0, _MOST_STEPS, math.inf
     if brief:
         num_rounds, num_steps, num_columns = _BRIEF
     cuts = getattr(objective, "cuts", None)
-    if cuts is not None:
-        num_steps = _STEPS_TO_KINKS
+    limits = {"max_iterations": num_steps} if cuts is None else _TO_KINKS
 
     def climbed(starts: Tensor, best: Tensor) -> tuple[Tensor, Tensor]:
-        ends, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance, num_steps, race=True)
+        ends, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance, race=True, **limits)
         X = torch.cat([best, box.from_unit(ends)])
         return X, evaluate(objective, X)
 
@@ -216,12 +213,11 @@ def maximize_on_box(
         if not bool(values.max() > before + least):
             break
     if cuts is not None:
-        tops, spread = _distinct(X, values, box), float(least) / tolerance
-        tops = tops[evaluate(objective, tops) >= values.max() - _KINK_LOSS * spread]
-        _, ends = along_ridges(
-            cuts, box, tops.cpu().numpy(), _KINK_TOLERANCE * spread, _STEPS_ALONG_KINKS
-        )
-        X = torch.cat([tops, torch.from_numpy(ends).to(tops)])
+        close = values >= values.max() - _KINK_LOSS * least / tolerance
+        starts = box.to_unit(_distinct(X[close], values[close], box))
+        scaled_cuts = on_unit_cube(cuts, box, screened)
+        ends = torch.stack([ascent_of_least(scaled_cuts, start) for start in starts])
+        X = box.from_unit(ends)
         values = evaluate(objective, X)
     top = values.argmax(dim=0, keepdim=True)
     return X[top].squeeze(0), values[top].squeeze(0)

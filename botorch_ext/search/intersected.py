@@ -153,10 +153,21 @@ class IntersectedBounds(UpperBounds):
 
     def _values(self, X: Tensor) -> Tensor:
         joint = with_context(X, self.context)
-        mean, std = self.models.mean_and_std(joint)
-        norms = None if self.half.enlargements is None else self.models.weight_norms(joint)
-        values = mean + self.sign * self.half.of(std, norms)
-        return intersected(values, self.num_ridges, self.sign)
+        values = [
+            self._of_model(part.model, joint, self.half.select(part.positions))
+            for part in self.models.parts
+        ]
+        return intersected(self.models.in_order(values), self.num_ridges, self.sign)
+
+    def _of_model(self, model: Any, X: Tensor, half: HalfWidths) -> Tensor:
+        """The values of a batch of models at each ridge."""
+        mean, variance, V = model.moments(model.transform_inputs(X))
+        std = variance.clamp_min(torch.finfo(variance.dtype).eps ** 2).sqrt()
+        norms = None if half.enlargements is None else model.factor.weight_norms(V)
+        if not model.batch_shape:
+            mean, std = mean.unsqueeze(0), std.unsqueeze(0)
+            norms = norms if norms is None else norms.unsqueeze(0)
+        return mean + self.sign * half.of(std, norms)
 
     def values_and_gradients(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The values at points and their gradients.
@@ -205,7 +216,11 @@ class IntersectedBounds(UpperBounds):
         size = len(half.widths)
         if not (model.has_closed_form_gradient and model.num_observations):
             joint = joint.expand(size, *joint.shape[-2:]) if joint.ndim == 2 else joint
-            return self._through_autograd(model, joint, half, d)
+            function = FunctionObjective(
+                lambda X: self._of_model(model, X if model.batch_shape else X[0], half)
+            )
+            values, gradients = function.value_and_gradient(joint)
+            return values, gradients[..., :d]
         joint = joint if model.batch_shape or joint.ndim == 2 else joint[0]
         answers: Any
         if half.enlargements is None:
@@ -218,22 +233,6 @@ class IntersectedBounds(UpperBounds):
         value = mean + self.sign * half.of(std, norms)
         slopes = half.gradients(std, std_gradient, norms, norm_gradient)
         return value, (mean_gradient + self.sign * slopes)[..., :d]
-
-    def _through_autograd(
-        self, model: Any, joint: Tensor, half: HalfWidths, dim: int
-    ) -> tuple[Tensor, Tensor]:
-        def value(X: Tensor) -> Tensor:
-            X = X if model.batch_shape else X[0]
-            mean, variance, _ = model.moments(model.transform_inputs(X))
-            std = variance.clamp_min(torch.finfo(variance.dtype).eps ** 2).sqrt()
-            norms = None if half.enlargements is None else model.weight_norms(X)
-            if not model.batch_shape:
-                mean, std = mean.unsqueeze(0), std.unsqueeze(0)
-                norms = norms if norms is None else norms.unsqueeze(0)
-            return mean + self.sign * half.of(std, norms)
-
-        values, gradients = FunctionObjective(value).value_and_gradient(joint)
-        return values, gradients[..., :dim]
 
 
 class HighestIntersected(HighestBound):

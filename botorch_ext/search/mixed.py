@@ -9,19 +9,17 @@ took over ten times as long.
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
 from numpy import ndarray
-from scipy.optimize import minimize
 from torch import Tensor
 
 from botorch_ext.domains import Box
 from botorch_ext.domains.ranks import highest_first
-from botorch_ext.search.ascent import batched_lbfgsb, feasible_ascent
+from botorch_ext.search.ascent import batched_lbfgsb, feasible_ascent, slsqp
 from botorch_ext.search.objectives import Objective, evaluate, on_unit_cube
 from botorch_ext.search.screening import spread_best
 
@@ -160,19 +158,9 @@ class MixedSearch:
             speed = box.stretch(box.from_unit(at(free_entries)))[0, free]
             return -A[:, free] * speed.double().cpu().numpy()
 
-        with warnings.catch_warnings():
-            # The warning is about points that rounding moves past a face; they are moved back.
-            warnings.filterwarnings("ignore", message="Values in x were outside bounds")
-            found = minimize(
-                loss,
-                start[free].double().cpu().numpy(),
-                jac=True,
-                method="SLSQP",
-                bounds=[(0.0, 1.0)] * len(free),
-                constraints={"type": "ineq", "fun": slack, "jac": slope},
-                options={"ftol": tolerance, "maxiter": max_iterations},
-            )
-        return at(np.nan_to_num(found.x).clip(0, 1))[0]
+        bounds, first = [(0.0, 1.0)] * len(free), start[free].double().cpu().numpy()
+        end = slsqp(loss, first, slack, slope, bounds, tolerance, max_iterations)
+        return at(np.nan_to_num(end).clip(0, 1))[0]
 
     def _stepped(self, X: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
         """Steps of the columns of whole numbers and codes alone, each step to the best neighbour in

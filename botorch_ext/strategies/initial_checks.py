@@ -53,13 +53,14 @@ def checked_data(
     if space is None:
         X = domain.require_contains(X, "initial X")
     else:
-        X = _checked_joint(domain, X, space)
+        X = checked_joint(domain, X, space, "initial X")
     Y = checked_values(Y, len(X), X, "initial Y")
     return (X.detach().clone(), Y.detach().clone()) if len(X) else None
 
 
-def _checked_joint(domain: Domain, X: Any, space: ContextSpace) -> Tensor:
-    name, d = "initial X", domain.dim
+def checked_joint(domain: Domain, X: Any, space: ContextSpace, name: str) -> Tensor:
+    """Checked joint rows, ``n x (d + d_z)``; raises a ValueError that names the argument."""
+    d = domain.dim
     X = checked_like(X, domain.like, name)
     if X.ndim != 2 or X.shape[-1] <= d:
         raise ValueError(

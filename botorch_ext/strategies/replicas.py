@@ -169,7 +169,9 @@ def _widths_after(
 
     def at(width: Width, members: Tensor | slice) -> tuple[Tensor, Tensor]:
         ridge = noise[members]
-        model = ModelNumbers(ridge, n, points.shape[-1], gain[members], form[members], points)
+        model = ModelNumbers(
+            ridge, n, points.shape[-1], gain[members], lambda: form[members], points
+        )
         return _like(width(n + 1, model), ridge), _like(width.offset(n + 1, model), ridge)
 
     if isinstance(width, Width):

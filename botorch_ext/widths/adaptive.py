@@ -12,10 +12,10 @@ from torch import Tensor
 from botorch_ext.checks import flag, short
 from botorch_ext.widths.base import (
     ConfidenceModel,
+    RKHSWidth,
     Width,
     as_tensor_like,
     check_delta,
-    check_noise_std,
     check_rkhs_bound,
 )
 
@@ -32,7 +32,7 @@ def _require_function(max_information_gain: InformationGainBound | None) -> None
 
 
 @dataclass(frozen=True)
-class SelfNormalized(Width):
+class SelfNormalized(RKHSWidth):
     """The width B + sigma sqrt(2 (ln(1/delta) + I_{t-1}) / lambda).
 
     It holds for f in the RKHS with norm at most B, for points chosen adaptively and for every
@@ -49,17 +49,6 @@ class SelfNormalized(Width):
         ValueError: If an argument is out of its range.
     """
 
-    rkhs_bound: float
-    noise_std: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        self._keep(
-            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
-            noise_std=check_noise_std(self.noise_std),
-            delta=check_delta(self.delta),
-        )
-
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         gain = model.information_gain()
         radius = ((gain + math.log(1 / self.delta)) / model.noise_variance).sqrt()
@@ -67,7 +56,7 @@ class SelfNormalized(Width):
 
 
 @dataclass(frozen=True)
-class ChowdhuryGopalan(Width):
+class ChowdhuryGopalan(RKHSWidth):
     """The width B + R/sqrt(lambda) sqrt(2 (gamma_{t-1} + 1 + ln(1/delta))).
 
     Source: Chowdhury and Gopalan 2017, theorem 2; Ziomek et al. 2024, theorem 3.1. The latter print
@@ -88,19 +77,12 @@ class ChowdhuryGopalan(Width):
             function.
     """
 
-    rkhs_bound: float
-    noise_std: float
-    delta: float
     printed: bool = False
     max_information_gain: InformationGainBound | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        self._keep(
-            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
-            noise_std=check_noise_std(self.noise_std),
-            delta=check_delta(self.delta),
-            printed=flag(self.printed, "printed"),
-        )
+        super().__post_init__()
+        self._keep(printed=flag(self.printed, "printed"))
         _require_function(self.max_information_gain)
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:

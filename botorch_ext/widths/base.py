@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -38,7 +38,8 @@ class ModelNumbers:
         num_observations: The number of observations.
         dim: d, the dimension of the points.
         gain: The information gains.
-        form: The quadratic forms y' (K + lambda I)^-1 y, for widths that read observations.
+        form: A function that computes the quadratic forms y' (K + lambda I)^-1 y, which widths read
+            that look at the observations.
         candidates: The candidates of a finite set, ``N x d``, for widths that count them.
     """
 
@@ -46,7 +47,7 @@ class ModelNumbers:
     num_observations: int
     dim: int
     gain: Tensor
-    form: Tensor | None = None
+    form: Callable[[], Tensor] | None = None
     candidates: Tensor | None = None
 
     @property
@@ -60,7 +61,7 @@ class ModelNumbers:
         return self.gain
 
     def quadratic_form(self) -> Tensor:
-        return cast(Tensor, self.form)
+        return cast(Callable[[], Tensor], self.form)()
 
 
 class Width(Immutable, ABC):
@@ -95,6 +96,31 @@ class Width(Immutable, ABC):
         """Replaces attributes by their checked values."""
         for name, number in numbers.items():
             object.__setattr__(self, name, number)
+
+
+@dataclass(frozen=True)
+class RKHSWidth(Width):
+    """A width for f in the RKHS and sub-Gaussian noise.
+
+    Args:
+        rkhs_bound: B, an upper bound on the RKHS norm of f, in units of f.
+        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
+        delta: The failure probability, in (0, 1).
+
+    Raises:
+        ValueError: If an argument is out of its range.
+    """
+
+    rkhs_bound: float
+    noise_std: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        self._keep(
+            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
+            noise_std=check_noise_std(self.noise_std),
+            delta=check_delta(self.delta),
+        )
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from botorch_ext.checks import amount
 from botorch_ext.widths.adaptive import SelfNormalized
 from botorch_ext.widths.base import (
     ConfidenceModel,
+    RKHSWidth,
     Width,
     as_width,
     check_misspecification,
@@ -128,14 +129,7 @@ class PointwiseEnlarged(Enlarged):
     strategy adds the part with eps. It is never more than what `Enlarged` adds, and holds as well:
     for the RKHS part of f; for f itself add eps on each side.
     Source: Bogunovic and Krause 2021, lemma 2, before the last inequality of its proof; see the
-    page "Proofs".
-
-    Args:
-        width: As for `Enlarged`.
-        misspecification: As for `Enlarged`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+    page "Proofs". The arguments are those of `Enlarged`, and so are the errors.
     """
 
     def __post_init__(self) -> None:
@@ -274,7 +268,7 @@ class KindsOfWidths(NamedTuple):
 
     block: type[FixedDesign]
     net: type[FixedDesignNet] | None
-    told: type[SelfNormalized | Mixture]
+    told: type[RKHSWidth]
 
 
 _KINDS = {

@@ -18,10 +18,7 @@ from botorch_ext.domains.reading import as_box
 from botorch_ext.kernels.smoothness import holder_constants
 from botorch_ext.widths.base import (
     ConfidenceModel,
-    Width,
-    check_delta,
-    check_noise_std,
-    check_rkhs_bound,
+    RKHSWidth,
     require,
 )
 from botorch_ext.widths.tight import RIDGES, checked_ridges
@@ -30,11 +27,8 @@ from botorch_ext.widths.tight import RIDGES, checked_ridges
 _ROUNDING = 1e-12
 
 
-class _FixedDesignWidth(Width, ABC):
+class _FixedDesignWidth(RKHSWidth, ABC):
     """A width B + r, where r bounds the share of the noise."""
-
-    rkhs_bound: float
-    noise_std: float
 
     def _at(self, log_union: float, model: ConfidenceModel) -> Tensor:
         """The width with r = sigma/sqrt(lambda) sqrt(2 ln(1/delta')) and ``log_union`` =
@@ -77,18 +71,11 @@ class FixedDesign(_FixedDesignWidth):
         ValueError: If an argument is out of its range.
     """
 
-    rkhs_bound: float
-    noise_std: float
-    delta: float
     num_points: int
     num_rounds: int
 
     def __post_init__(self) -> None:
-        self._keep(
-            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
-            noise_std=check_noise_std(self.noise_std),
-            delta=check_delta(self.delta),
-        )
+        super().__post_init__()
         self._keep(
             num_points=whole_number(self.num_points, "num_points", least=1),
             num_rounds=whole_number(self.num_rounds, "num_rounds", least=1),
@@ -117,17 +104,6 @@ class AnytimeFixedDesign(_FixedDesignWidth):
         ValueError: If an argument is out of its range; when called, if the model has no finite set
             of candidates.
     """
-
-    rkhs_bound: float
-    noise_std: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        self._keep(
-            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
-            noise_std=check_noise_std(self.noise_std),
-            delta=check_delta(self.delta),
-        )
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         candidates = getattr(model, "candidates", None)
@@ -162,19 +138,12 @@ class FixedDesignContinuous(_FixedDesignWidth):
         ValueError: If an argument is out of its range.
     """
 
-    rkhs_bound: float
-    noise_std: float
-    delta: float
     num_rounds: int
     c: float = 1.0
     max_kernel: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        self._keep(
-            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
-            noise_std=check_noise_std(self.noise_std),
-            delta=check_delta(self.delta),
-        )
+        super().__post_init__()
         self._keep(num_rounds=whole_number(self.num_rounds, "num_rounds", least=1))
         for name in ("c", "max_kernel"):
             self._keep(**{name: amount(getattr(self, name), name, "positive and finite")})
@@ -219,20 +188,13 @@ class FixedDesignNet(_FixedDesignWidth):
         ValueError: If an argument is out of its range.
     """
 
-    rkhs_bound: float
-    noise_std: float
-    delta: float
     num_rounds: int
     sides: tuple[float, ...]
     constant: float
     exponent: float
 
     def __post_init__(self) -> None:
-        self._keep(
-            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
-            noise_std=check_noise_std(self.noise_std),
-            delta=check_delta(self.delta),
-        )
+        super().__post_init__()
         self._keep(num_rounds=whole_number(self.num_rounds, "num_rounds", least=1))
         if isinstance(self.sides, str) or not isinstance(self.sides, Iterable):
             raise ValueError(f"sides must be one number for each column, got {self.sides!r}")
@@ -318,15 +280,7 @@ class FixedDesignMixture(_MixedWidth, FixedDesign):
     and at least 0.7 times as wide.
     Source: none; the proof is on the page "Proofs".
 
-    Args:
-        rkhs_bound: As for `FixedDesign`.
-        noise_std: As for `FixedDesign`.
-        delta: As for `FixedDesign`.
-        num_points: As for `FixedDesign`.
-        num_rounds: As for `FixedDesign`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+    The arguments are those of `FixedDesign`, and so are the errors.
     """
 
 
@@ -342,15 +296,10 @@ class FixedDesignLadder(FixedDesignMixture):
     `FixedDesignMixture`, and much narrower where observations are dense and the function is smooth.
 
     Methods of rounds compute these bounds on a `FiniteSet`. Elsewhere the width is that of
-    `FixedDesignMixture`.
+    `FixedDesignMixture`. The other arguments are those of `FixedDesign`.
     Source: none; as for `FixedDesignMixture`, at each ridge.
 
     Args:
-        rkhs_bound: As for `FixedDesign`.
-        noise_std: As for `FixedDesign`.
-        delta: As for `FixedDesign`.
-        num_points: As for `FixedDesign`.
-        num_rounds: As for `FixedDesign`.
         ridges: Multiples of the ridge lambda of the model, fixed before any data; 1 must be among
             them. None: 1, 4, 16, 64 and 256.
 
@@ -374,13 +323,7 @@ class AnytimeFixedDesignMixture(_MixedWidth, AnytimeFixedDesign):
     It holds whenever `AnytimeFixedDesign` does, and is never wider.
     Source: as for `FixedDesignMixture`.
 
-    Args:
-        rkhs_bound: As for `AnytimeFixedDesign`.
-        noise_std: As for `AnytimeFixedDesign`.
-        delta: As for `AnytimeFixedDesign`.
-
-    Raises:
-        ValueError: As for `AnytimeFixedDesign`.
+    The arguments are those of `AnytimeFixedDesign`, and so are the errors.
     """
 
 
@@ -392,16 +335,7 @@ class FixedDesignContinuousMixture(_MixedWidth, FixedDesignContinuous):
     The offset has the new w'. It holds whenever `FixedDesignContinuous` does, and is never wider.
     Source: as for `FixedDesignMixture`.
 
-    Args:
-        rkhs_bound: As for `FixedDesignContinuous`.
-        noise_std: As for `FixedDesignContinuous`.
-        delta: As for `FixedDesignContinuous`.
-        num_rounds: As for `FixedDesignContinuous`.
-        c: As for `FixedDesignContinuous`.
-        max_kernel: As for `FixedDesignContinuous`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+    The arguments are those of `FixedDesignContinuous`, and so are the errors.
     """
 
 
@@ -413,15 +347,5 @@ class FixedDesignNetMixture(_MixedWidth, FixedDesignNet):
     Off the net it is a heuristic, as `FixedDesignNet` is. It is never wider.
     Source: as for `FixedDesignMixture`.
 
-    Args:
-        rkhs_bound: As for `FixedDesignNet`.
-        noise_std: As for `FixedDesignNet`.
-        delta: As for `FixedDesignNet`.
-        num_rounds: As for `FixedDesignNet`.
-        sides: As for `FixedDesignNet`.
-        constant: As for `FixedDesignNet`.
-        exponent: As for `FixedDesignNet`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+    The arguments are those of `FixedDesignNet`, and so are the errors.
     """

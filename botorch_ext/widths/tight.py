@@ -13,11 +13,8 @@ from torch import Tensor
 from botorch_ext.checks import amount, short
 from botorch_ext.widths.base import (
     ConfidenceModel,
-    Width,
-    check_delta,
+    RKHSWidth,
     check_misspecification,
-    check_noise_std,
-    check_rkhs_bound,
 )
 
 #: The multiples of the ridge of a model at which `Ladder` computes bounds unless told otherwise.
@@ -36,7 +33,7 @@ class FittedModel(ConfidenceModel, Protocol):
 
 
 @dataclass(frozen=True)
-class Mixture(Width):
+class Mixture(RKHSWidth):
     """The width sqrt(B^2 + (2 sigma^2 / lambda) (ln(1/delta) + I_{t-1})).
 
     It holds under the assumptions of `SelfNormalized`, with the same probability, for points chosen
@@ -51,17 +48,6 @@ class Mixture(Width):
     Raises:
         ValueError: If an argument is out of its range.
     """
-
-    rkhs_bound: float
-    noise_std: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        self._keep(
-            rkhs_bound=check_rkhs_bound(self.rkhs_bound),
-            noise_std=check_noise_std(self.noise_std),
-            delta=check_delta(self.delta),
-        )
 
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         return self._width(model, 1)
@@ -123,19 +109,16 @@ class Dual(Ladder):
     the noise are wrong, it is over-confident sooner than the other widths, so it must not decide
     about safety. At steps at which rho^2 is negative for one of the ridges, the observations refute
     the model, and the widths are those of `Ladder`.
+    The other arguments are those of `Ladder`.
     Source: Flynn and Reeb 2025 (arXiv 2403.12732); the proof is on the page "Proofs".
 
     Args:
-        rkhs_bound: As for `Ladder`.
-        noise_std: As for `Ladder`.
-        delta: As for `Ladder`.
-        ridges: As for `Ladder`.
         misspecification: eps, the largest error of an observation besides its noise, in units of f.
             `PointwiseEnlarged` sets it, and no strategy takes it without that.
 
     Raises:
         ValueError: If an argument is out of its range; when called, if the model is not a batch of
-            models at all ridges.
+            models at all ridges, or not in float64, as rho^2 is a small difference.
     """
 
     misspecification: float = 0.0
@@ -148,6 +131,8 @@ class Dual(Ladder):
         num, shape = len(self.ridges or ()), model.noise_variance.shape
         if shape.numel() % num:
             raise ValueError(f"model must be a batch of models at {num} ridges, got {shape}")
+        if model.noise_variance.dtype != torch.float64:
+            raise ValueError(f"model must be in float64, got {model.noise_variance.dtype}")
         twice, a = 2 * self.noise_std**2, model.noise_variance.view(-1, num)
         gain = model.told_information_gain().view(-1, num) + math.log(num)
         q = a * model.quadratic_form().view(-1, num)

@@ -59,8 +59,9 @@ def test_slack_is_that_of_dense_algebra(n, eps, bounds):
             )
         ridges = (1.0,) if bounds == "mixture" else RIDGES
         m0, one = prior(flat).numpy(), np.ones(len(flat))
+        # Until there are data, nothing is certified.
+        lower, upper = np.full((2, len(flat)), [[-np.inf], [np.inf]])
         told = Tight(K, k, one, (y - prior(Z)).numpy(), LAMBDA, B, SIGMA, DELTA / 2, ridges)
-        lower, upper = m0 - B - eps, m0 + B + eps
         for ridge in ridges if n else ():
             a = ridge * LAMBDA
             half = told.width(a) * told.std(a) + eps * told.norms(a) + eps
@@ -121,7 +122,7 @@ def test_a_transform_of_the_inputs_is_applied():
         noise_std=SIGMA,
         delta=DELTA / 2,
     )
-    one = made(models | {"purity": plain})._outcomes[0]
+    one = made(models | {"purity": plain})._set.outcomes[0]
     torch.testing.assert_close(
         acqf.slack(box[0] + X * (box[1] - box[0])), one.slack(X.squeeze(-2)), atol=1e-6, rtol=0
     )
@@ -268,3 +269,11 @@ def test_models_that_are_not_exact_and_plain_are_refused():
         made({"pressure": good})
     with pytest.raises(ValueError, match="acqf must be"):
         made({"pressure": good, "purity": good}, good)
+
+
+def test_models_without_data_certify_and_are_searched():
+    models = {name: model_of(kernel, 0, 0) for name, kernel in KERNELS.items()}
+    told = model_of(KERNELS["purity"], 5, 1)
+    acqf = made(models, UpperConfidenceBound(told, beta=4.0), rkhs_bound=0.3)
+    X, _ = acqf.optimize([[0.0, 0.0], [1.0, 1.0]], num_restarts=1, raw_samples=8)
+    assert acqf.slack(X) >= 0

@@ -81,13 +81,14 @@ def _twins(scenario: Scenario) -> bx.CandidateModels:
 
 
 def _limited(scenario: Scenario) -> dict[str, Any]:
-    """Two outcomes; at the first and the last point they are safe."""
+    """Two outcomes; at the first and the last point they are safe, in every context."""
     model = bx.KernelGP(scenario.kernel(), LAMBDA, device=scenario.device)
+    domain = scenario.domain()
     return {
         "model": model,
         "outcome_models": {"first": model, "second": model},
         "thresholds": {"first": "<= 1.9", "second": ">= -2"},
-        "safe_seed": scenario.domain().points[[0, -1]],
+        "safe_seed": domain.bounds if isinstance(domain, bx.Box) else domain.points[[0, -1]],
     }
 
 
@@ -167,7 +168,7 @@ class Entry:
         """The length of a session: short if an ask searches a box, shorter if it searches balls."""
         if not self.scenario.is_box or self.method in QUICK:
             return 44
-        return 10 if "stable_opt" in self.method else 22
+        return 10 if "stable_opt" in self.method or "safe_exploration" in self.method else 22
 
     @property
     def is_random(self) -> bool:
@@ -266,6 +267,12 @@ METHODS: dict[str, Make] = {
         radius=0.6,
         misspecification=0.01,
     ),
+    "safe_exploration, anywhere": _made(
+        "safe_exploration", _limited, rkhs_bound=(4.0, 3.0, 5.0), misspecification=0.01
+    ),
+    "safe_exploration, widest": _made(
+        "safe_exploration", _limited, rkhs_bound=(4.0, 3.0, 5.0), rule="widest"
+    ),
     "safe_exploration, refuted": _made("safe_exploration", _limited),
     "safe_ucb, ladder": _made(
         "safe_ucb", SEVERAL, rkhs_bound=1.5, bounds="ladder", certificates=True, horizon=60
@@ -295,7 +302,12 @@ METHODS: dict[str, Make] = {
 
 
 # Methods that take turns by the number of trials.
-BY_NUMBER = ("insured_ucb", "safe_exploration")
+BY_NUMBER = (
+    "insured_ucb",
+    "safe_exploration",
+    "safe_exploration, anywhere",
+    "safe_exploration, widest",
+)
 # Methods that do not search for the maximum of a bound.
 QUICK = (
     "phased_uncertainty_sampling",
@@ -351,6 +363,8 @@ ENTRIES = [
     *_in("safe_ucb", "none", "set, contexts, changing", "tree, started"),
     *_in("safe_ucb, certificates", "none", "set, started"),
     *_in("safe_exploration", "hallucinate", "set"),
+    *_in("safe_exploration, anywhere", "hallucinate", "set, contexts", "box"),
+    *_in("safe_exploration, widest", "ignore", "line, contexts"),
     *_in("safe_exploration, refuted", "ignore", "set"),
     *_in("safe_ucb, ladder", "none", "set"),
     *_in("random", "none", "set, changing", "line, changing"),

@@ -7,7 +7,7 @@ from scipy.optimize import lsq_linear
 from torch.testing import assert_close
 
 from botorch_ext import Box
-from botorch_ext.search.ascent import batched_lbfgsb, feasible_ascent
+from botorch_ext.search.ascent import ascent_of_least, batched_lbfgsb, feasible_ascent
 from botorch_ext.search.objectives import FunctionObjective
 from botorch_ext.search.sliding import sliding_ascent
 from tests.helpers import drawn
@@ -179,6 +179,42 @@ def test_a_race_ends_as_high_with_fewer_evaluations():
 def slope(*coefficients):
     c = torch.tensor(coefficients, dtype=torch.float64)
     return lambda X: (X * c).sum(dim=-1)
+
+
+def hills_with_a_common_kink(dim, num, at, outwards):
+    """Concave functions whose values are 0 at a point, and whose gradients there have the sum
+    ``outwards``. If these are the normal of a face at the point, or 0, the maximum of the least of
+    them in the unit cube is at the point: the average of the functions is at most 0 there."""
+    g = np.random.default_rng(dim)
+    slopes = g.standard_normal((num, dim))
+    slopes[-1] = num * outwards.numpy() - slopes[:-1].sum(axis=0)
+    slopes, bends = torch.as_tensor(slopes), torch.as_tensor(g.uniform(0.1, 10, (num, dim)))
+
+    def cuts(X):
+        step = X - at
+        values = slopes @ step.mT - 0.5 * bends @ step.square().mT
+        return values, slopes[:, None] - bends[:, None] * step
+
+    return cuts
+
+
+@pytest.mark.parametrize(("dim", "num"), [(1, 2), (2, 3), (4, 2), (4, 5), (10, 3)])
+@pytest.mark.parametrize("is_at_face", [False, True])
+def test_the_top_of_a_kink_is_reached(dim, num, is_at_face):
+    at, outwards = torch.full((dim,), 0.4).double(), torch.zeros(dim).double()
+    if is_at_face:
+        at[0], outwards[0] = 1.0, 0.7
+    cuts = hills_with_a_common_kink(dim, num, at, outwards)
+    for start in starts(4, dim, seed=dim):
+        end = ascent_of_least(cuts, start)
+        assert float(cuts(end[None])[0].min()) > -1e-9
+        assert bool(((end >= 0) & (end <= 1)).all())
+
+
+def test_an_ascent_of_the_least_stays_where_values_are_not_finite():
+    start = torch.tensor([0.3, 0.6]).double()
+    end = ascent_of_least(lambda X: (X.new_full((2, 1), torch.nan), X.new_zeros(2, 1, 2)), start)
+    assert_close(end, start)
 
 
 def test_feasible_ascent_never_leaves_the_set_nor_descends():

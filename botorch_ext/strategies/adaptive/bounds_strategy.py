@@ -680,12 +680,13 @@ class BoundsStrategy(Strategy):
         untwinned = bounds.models.plain(position)
         if untwinned != position:
             gain = bounds.moments_without(untwinned, untold, at)[2]
+        rows = bounds.rows_of(position)
         told = ModelNumbers(
-            models.noise_variance[bounds.rows_of(position)],
+            models.noise_variance[rows],
             models.num_observations - len(untold),
             models.dim,
             gain,
-            models.quadratic_form()[bounds.rows_of(position)],
+            lambda: models.quadratic_form()[rows],
         )
         own, t = self._width_of(self.alive[position]), told.num_observations + 1
         width, offset = (
@@ -693,7 +694,6 @@ class BoundsStrategy(Strategy):
             for value in (own(t, told), own.offset(t, told))
         )
         if bounds.enlargements is not None:
-            rows = bounds.rows_of(position)
             offset = offset + bounds.enlargements[rows] * bounds.norms_at(position, at)
         numbers = [mean, std, width, offset, *bounds.prior_at(position, at)]
         return torch.cat(numbers).tolist()

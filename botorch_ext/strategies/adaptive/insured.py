@@ -30,7 +30,8 @@ from botorch_ext.strategies.adaptive.running_bounds import RunningBounds
 from botorch_ext.strategies.adaptive.told_bounds import Look, ToldBounds, moments
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.strategies.refutation import Alarm
-from botorch_ext.widths import Mixture, SelfNormalized, Width
+from botorch_ext.widths import SelfNormalized, Width
+from botorch_ext.widths.base import RKHSWidth
 from botorch_ext.widths.composed import Assumptions, assumptions_of
 from botorch_ext.widths.tight import RIDGES
 
@@ -90,7 +91,7 @@ class InsuredStrategy(BoundsStrategy):
     record = PlayedInsured
     takes_ladders = False
     # The width of the bounds that tests and certificates use.
-    _kind_of_bounds: type[SelfNormalized | Mixture] = SelfNormalized
+    _kind_of_bounds: type[RKHSWidth] = SelfNormalized
 
     def __init__(
         self,

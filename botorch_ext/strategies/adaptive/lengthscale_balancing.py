@@ -18,13 +18,8 @@ from botorch_ext.strategies.adaptive.judges import Judge, Standing, require_leng
 from botorch_ext.strategies.adaptive.prediction_tests import noise_scale
 from botorch_ext.strategies.adaptive.predictions import Interval
 from botorch_ext.strategies.events import Attached, Event, Told, Trial
-from botorch_ext.widths import (
-    SelfNormalized,
-    Width,
-    check_delta,
-    check_noise_std,
-    check_rkhs_bound,
-)
+from botorch_ext.widths import Width, check_delta, check_noise_std, check_rkhs_bound
+from botorch_ext.widths.base import RKHSWidth
 
 
 class SuspectedRegret(Judge):
@@ -102,15 +97,14 @@ class LengthscaleBalancing(BoundsStrategy):
         rkhs_bound: B in the suspected bound.
         constant: C in the suspected bound.
         standardize: Whether the models see standardised observations: minus their mean so far,
-            divided by their standard deviation so far. ``width`` must then be `SelfNormalized`,
-            whose noise_std is divided too. ``info`` and `best` stay in units of the observations.
+            divided by their standard deviation so far. ``width`` must then have a ``noise_std``,
+            which is divided too. ``info`` and `best` stay in units of the observations.
         options: The keyword arguments of `BoundsStrategy`.
 
     Raises:
         ValueError: If `BoundsStrategy` raises it, if contexts are given, if the models do not
             differ in one lengthscale, or if a number is impossible. With ``standardize`` also if
-            models have data, if ``width`` is not `SelfNormalized`, or if pending trials are
-            censored.
+            models have data, if ``width`` has no ``noise_std``, or if pending trials are censored.
     """
 
     takes_ladders = False
@@ -138,9 +132,9 @@ class LengthscaleBalancing(BoundsStrategy):
             raise ValueError(
                 "models must have no data if outputs are standardised: pass it as initial"
             )
-        if standardize and not isinstance(width, SelfNormalized):
+        if standardize and not isinstance(width, RKHSWidth):
             raise ValueError(
-                f"width must be SelfNormalized if outputs are standardised, got {width!r}"
+                f"width must have a noise_std if outputs are standardised, got {width!r}"
             )
         if standardize and options.get("pending") == "censor":
             raise ValueError('pending must not be "censor" if outputs are standardised')
@@ -157,7 +151,7 @@ class LengthscaleBalancing(BoundsStrategy):
 
     def _current_width(self) -> Width | list[Width]:
         width = super()._current_width()
-        if self.standardize and isinstance(width, SelfNormalized):
+        if self.standardize and isinstance(width, RKHSWidth):
             return replace(width, noise_std=width.noise_std / self._scale)
         return width
 

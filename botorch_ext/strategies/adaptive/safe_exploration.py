@@ -4,26 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from math import inf
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import short, whole_number
-from botorch_ext.domains import Domain, FiniteSet
-from botorch_ext.domains.contexts import ContextLike
-from botorch_ext.domains.ranks import first_highest
-from botorch_ext.exceptions import ModelRefutedError, ModelRefutedWarning
+from botorch_ext.checks import short
+from botorch_ext.domains import Domain, FiniteSet, as_points
+from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
+from botorch_ext.exceptions import (
+    ModelRefutedError,
+    ModelRefutedWarning,
+    NoCertifiedPointError,
+)
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.records import Finite, plain
 from botorch_ext.search.box_balls import Norm
 from botorch_ext.search.perturbations import Perturbations
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy
-from botorch_ext.strategies.adaptive.safe_bounds import SafeBounds
+from botorch_ext.strategies.adaptive.safe_bounds import BoundsInContext, JointBounds, SafeBounds
+from botorch_ext.strategies.adaptive.safe_sets import SafeBox, SafeList
 from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Attached, Event, Told, Trial
+from botorch_ext.strategies.initial_checks import checked_joint, probes_of
 from botorch_ext.widths.base import check_delta, check_misspecification
 from botorch_ext.widths.limits import (
     RIDGES_OF_BOUNDS,
@@ -35,9 +41,8 @@ from botorch_ext.widths.limits import (
 from botorch_ext.widths.tight import Ladder
 
 #: A function from the rows of the certified points, the strategy and a seed to one of these rows.
-Rule = Callable[[Tensor, "SafeExploration", int], int]
-
-#: The ridges of each kind of bounds.
+#: In a box it is one from some certified points, ``n x d``, to any certified point.
+Rule = Callable[[Tensor, "SafeExploration", int], Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,25 +53,27 @@ class SafeChoice:
         kind: "exploit", a point that may be the best one; "expand", a point whose result tells most
             about the target; "rule", a point that a function of the user chose; or "seed", a seed,
             asked before the first result and once the models are refuted.
-        certified: The number of certified points.
+        certified: The number of certified points; None in a box.
         slack: By how much the bounds at the point are within the limits, in the units of the
             outcome that is nearest to its limit; None for seeds.
         target: The row of the point that seems best among those that may be safe, if it is not
-            certified.
+            certified; None in a box.
+        target_point: This point in a box.
         struck: The rows of targets that were given up at this step, since no certified point tells
-            anything about them.
+            anything about them; None in a box and with contexts, where this is for one step.
     """
 
     kind: Literal["exploit", "expand", "rule", "seed"]
-    certified: int
+    certified: int | None = None
     slack: Finite | None = None
     target: int | None = None
+    target_point: tuple[float, ...] | None = None
     struck: tuple[int, ...] | None = None
 
 
 class SafeExploration(Strategy):
-    """Maximises the value among points of a finite set whose outcomes are certified to be within
-    their limits.
+    """Maximises the value among points of a finite set or a box whose outcomes are certified to be
+    within their limits.
 
     A point is certified if it is a seed, or if the confidence bounds of every outcome are within
     its limit there, and within ``radius`` of there. The bounds follow from results, so that
@@ -84,15 +91,22 @@ class SafeExploration(Strategy):
     certified. Bounds that contradict each other refute the models, and so does a lower bound of
     the RKHS norm that exceeds B.
 
-    ``info`` of a trial has the row of the point as ``index`` and the keys of `SafeChoice`. The
-    limits and the outcomes keep their sign if the strategy minimises.
+    On a finite set without contexts the bounds are kept at all points. In a box and with contexts
+    they are kept at seeds and asked points; elsewhere a point is certified by the present bounds.
+    The best points of a box are found by searches, which begin at certified points and drop what is
+    not certified. With contexts everything is certified and chosen in the context of the step.
+
+    ``info`` of a trial has the keys of `SafeChoice`, and on a finite set the row of the point as
+    ``index``. The limits and the outcomes keep their sign if the strategy minimises.
 
     Args:
-        domain: A `FiniteSet` in float64.
+        domain: A `FiniteSet`, or a `Box` with nothing but bounds, in float64.
         model: The model of the value, a `KernelGP` without data and transforms.
         outcome_models: The models of the outcomes by name, likewise.
         thresholds: The limit of each outcome by name: a text such as ``"<= 5.0"`` or ``">= 0.3"``.
-        safe_seed: Points that are known to be safe, at least one: ``n x d``, or dicts by name.
+        safe_seed: Points that are known to be safe, at least one: ``n x d``, or dicts by name. With
+            contexts these are safe in every context; joint rows, ``n x (d + d_z)``, are safe in
+            their own context.
         rkhs_bound: B, at least the RKHS norm of each quantity, in its units: one number, or one for
             the value and then one for each outcome.
         noise_std: sigma, the sub-Gaussian constant of the noise, likewise.
@@ -100,20 +114,25 @@ class SafeExploration(Strategy):
         misspecification: eps, the largest distance of each quantity to what its model can express,
             likewise.
         radius: The radius of the ball around a point in which all points must be within the limits.
+            It must be 0 in a box.
         norm: The norm of the ball: "l2" or "linf".
         bounds: "mixture", the bounds of `Mixture`, or "ladder", those of `Ladder`.
         rule: "goal", as above. "widest": instead of the point that tells most, the certified point
             with the widest bounds in units of the prior. Or a function from the rows of the
-            certified points, this strategy and a seed to one of these rows.
+            certified points, this strategy and a seed to one of these rows; in a box it is one from
+            some certified points, ``n x d``, this strategy and a seed to any certified point.
         on_refuted: "seed": once the models are refuted, only the seed with the best mean of its own
             results is asked. "stop": `ask` raises `ModelRefutedError`.
         pending: How pending trials count when a point to learn from is chosen: "hallucinate" or
             "ignore". They never count in what is certified.
-        seed: The seed that the function ``rule`` is given.
+        seed: The seed of the searches, and of what a function ``rule`` is given.
+        context_domain: The contexts, as for `Strategy`; the models are then those of joint rows.
+            None: no contexts.
         minimize: As for `Strategy`.
 
     Raises:
         ValueError: If an argument has an impossible value. The message names the argument.
+        NoCertifiedPointError: When asked in a context in which no certified point is known.
 
     Warns:
         ModelRefutedWarning: The told data refute the model of a quantity: its bounds contradict
@@ -154,12 +173,12 @@ class SafeExploration(Strategy):
         on_refuted: Literal["seed", "stop"] = "seed",
         pending: Pending = "hallucinate",
         seed: int = 0,
+        context_domain: Domain | int | ContextSpace | None = None,
         minimize: bool | None = None,
     ) -> None:
-        super().__init__(domain, seed, minimize=minimize)
-        if not isinstance(domain, FiniteSet) or domain.points.dtype != torch.float64:
-            raise ValueError(f"domain must be a FiniteSet in float64, got {short(domain)}")
-        self._points = domain.points
+        super().__init__(domain, seed, context_domain=context_domain, minimize=minimize)
+        if domain.dtype != torch.float64:
+            raise ValueError(f"domain must be in float64, got {short(domain)}")
         self.outcome_names = checked_names(outcome_models, thresholds)
         require_one_of(bounds, "bounds", tuple(RIDGES_OF_BOUNDS))
         require_one_of(on_refuted, "on_refuted", ("seed", "stop"))
@@ -167,8 +186,9 @@ class SafeExploration(Strategy):
             require_one_of(rule, "rule", ("goal", "widest"))
         require_one_of(pending, "pending", ("hallucinate", "ignore"))
         self.rule, self.on_refuted = rule, on_refuted
+        probes = probes_of(domain, self.context_space, self.seed)[:1]
         for each in (model, *outcome_models.values()):
-            _check_model(each, domain.points[:1])
+            _check_model(each, probes)
         num = 1 + len(self.outcome_names)
         delta = check_delta(delta) / num
         numbers = zip(
@@ -179,11 +199,32 @@ class SafeExploration(Strategy):
         )
         limits = [Limit.read(thresholds[name], f"thresholds[{name!r}]") for name in outcome_models]
         models = [model.negated() if minimize else model, *outcome_models.values()]
+        self._seeds = self._checked_seeds(safe_seed)
+        ball = Perturbations(radius, norm)
+        self._balls = None
+        if bool(ball.radii(domain.like).any()):
+            if not isinstance(domain, FiniteSet):
+                raise ValueError(
+                    f"radius must be 0 in a box, got {short(radius)}: a search of a ball does not "
+                    "certify what it does not find"
+                )
+            self._balls = ball.on(domain)
+        # Whether the bounds are kept at all points, not only at asked ones.
+        self._is_listed = isinstance(domain, FiniteSet) and self.context_space is None
+        # The rows of the seeds if they are the same in every context.
+        self._seed_rows: list[int] | None = None
+        if isinstance(domain, FiniteSet) and self._seeds.shape[-1] == domain.dim:
+            self._seed_rows = _rows_of(self._seeds, domain)
+        kind, points = JointBounds, self._seeds
+        if isinstance(domain, FiniteSet) and self._is_listed:
+            kind, points = SafeBounds, domain.points
+        elif self.context_space is not None and points.shape[-1] == domain.dim:
+            points = points[:0]  # actions, which are no joint rows
         # The bounds of the value, then of each outcome.
-        self._bounds = [
-            SafeBounds(
+        self._bounds: list[Any] = [
+            kind(
                 own,
-                domain.points,
+                points,
                 Ladder(B, sigma, delta, RIDGES_OF_BOUNDS[bounds]),
                 check_misspecification(eps),
                 limit,
@@ -191,39 +232,66 @@ class SafeExploration(Strategy):
             )
             for own, (B, sigma, eps), limit in zip(models, numbers, [None, *limits], strict=True)
         ]
-        seeds = domain.require_contains(safe_seed, "safe_seed")
-        if not len(seeds):
-            raise ValueError("safe_seed must have at least one point, got none")
-        self._seeds: list[int] = list(dict.fromkeys(domain.index(seeds).tolist()))
-        ball = Perturbations(radius, norm)
-        self._balls = ball.on(domain) if bool(ball.radii(domain.like).any()) else None
         # The number of results when the models were refuted.
         self.refuted_at: int | None = None
         # The targets that are given up until more points are certified.
         self._struck: list[int] = []
-        self._certify()
+        # The number of certified points, if the bounds are kept at all points.
+        self._size = int(self.certified.sum()) if self._is_listed else 0
 
     # --- what is known ----------------------------------------------------------------------------
 
     @property
     def certified(self) -> Tensor:
-        """A mask of the points that are certified, ``N``; a copy. Once the models are refuted, only
-        the seeds are."""
-        return self._certified.clone()
+        """A mask of the points that are certified, ``N``. Once the models are refuted, only the
+        seeds are. It raises a ValueError in a box and with contexts, where `slack` says what is
+        certified."""
+        here = self._here(None) if self._is_listed else None
+        if not isinstance(here, SafeList):
+            raise ValueError("certified needs a FiniteSet without contexts: use slack(X, context)")
+        return here.certified
 
-    def certificate(self) -> tuple[float, float] | None:
-        """How much better than the recommended point a point may be.
+    def slack(self, X: Any, context: ContextLike | None = None) -> Tensor:
+        """By how much the bounds are within the limits, in the units of the nearest outcome.
+
+        Args:
+            X: Points of the domain, ``n x d``.
+            context: The context, if the strategy takes contexts.
+
+        Returns:
+            The least slack of all outcomes, and of the points within the radius, ``n``; inf at
+            seeds, and -inf elsewhere before the first result and once the models are refuted.
+
+        Raises:
+            ValueError: If a point lies outside the domain, or if `ask` would refuse the context.
+        """
+        X = self.domain.require_contains(X, "X")
+        here = self._here(self.checked_context(context))
+        if isinstance(here, SafeBox):
+            return here.slacks(X)
+        return here.slack[cast(FiniteSet, self.domain).index(X)]
+
+    def certificate(self, context: ContextLike | None = None) -> tuple[float, float] | None:
+        """How much better than the recommended point a point may be. In a box it is as good as its
+        searches.
+
+        Args:
+            context: The context, if the strategy takes contexts.
 
         Returns:
             By how much the value of a certified point may be better, and by how much that of a
             point that may be safe, in units of the value. None once the models are refuted.
+
+        Raises:
+            NoCertifiedPointError: If no certified point is known in the context.
+            ValueError: If `ask` would refuse the context.
         """
         if self.refuted_at is not None:
             return None
-        lower, upper = self._bounds[0].lower, self._bounds[0].upper
-        settled = lower[self._certified].max()
-        reach = (upper[mask].max() - settled for mask in (self._certified, self._possible()))
-        inside, outside = (float(each) for each in reach)
+        here = self._somewhere(self.checked_context(context))
+        settled, _ = here.interval(here.safest())
+        places = here.highest(), here.highest_possible([])
+        inside, outside = (here.interval(place)[1] - settled for place in places)
         return inside, max(outside, 0.0)
 
     def recommend(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
@@ -231,20 +299,18 @@ class SafeExploration(Strategy):
         evaluated. Once the models are refuted, it is the seed with the best results.
 
         Args:
-            context: Must be None, since there are no contexts.
+            context: The context, if the strategy takes contexts.
 
         Returns:
             The ``d``-dim point, and the worst value that its bounds allow.
 
         Raises:
-            ValueError: If a context is given.
+            NoCertifiedPointError: If no certified point is known in the context.
+            ValueError: If `ask` would refuse the context.
         """
-        self.checked_context(context)
-        lower = self._bounds[0].lower
-        row = self._best_seed()
-        if self.refuted_at is None:
-            row = _highest(lower, self._certified)
-        return self._points[row].clone(), self.history.sign * float(lower[row])
+        here = self._somewhere(self.checked_context(context))
+        place = here.safest() if self.refuted_at is None else self._best_seed(here)
+        return here.point(place), self.history.sign * here.interval(place)[0]
 
     def report(self) -> dict[str, Any]:
         """A summary of the study, as plain numbers, strings and lists.
@@ -252,27 +318,39 @@ class SafeExploration(Strategy):
         Returns:
             A dict with the keys of `Strategy.report` and
 
-            - ``certified``: the number of certified points;
-            - ``inside``, ``outside``: the numbers of `certificate`, or None;
+            - ``certified``: the number of certified points; None in a box and with contexts;
+            - ``inside``, ``outside``: the numbers of `certificate`; None with contexts, and once
+              the models are refuted;
             - ``refuted_at``: the number of results when the models were refuted, or None;
             - ``uncertified``: the ids of asked trials whose points are not certified any more,
               as after a correction, or once the models are refuted;
-            - ``recommended``: the point of `recommend` as ``x``.
+            - ``recommended``: the point of `recommend` as ``x``; None with contexts.
         """
-        inside, outside = self.certificate() or (None, None)
-        asked = (trial for trial in self.history.trials if not self.history.is_attached(trial.id))
+        inside = outside = recommended = None
+        if self.context_space is None:
+            inside, outside = self.certificate() or (None, None)
+            recommended = {"x": self.recommend()[0].tolist()}
         return super().report() | {
-            "certified": int(self._certified.sum()),
+            "certified": self._size if self._is_listed else None,
             "inside": inside,
             "outside": outside,
             "refuted_at": self.refuted_at,
-            "uncertified": [t.id for t in asked if not bool(self._certified[t.info["index"]])],
-            "recommended": {"x": self.recommend()[0].tolist()},
+            "uncertified": self._uncertified(),
+            "recommended": recommended,
         }
 
     def evaluated_means(self) -> Tensor:
+        if not self._is_listed:
+            return self.means_at(self._maximised()[0])
         rows = [self.history.trials[id].info["index"] for id in self.history.values]
         return self._bounds[0].told_mean(self.history)[rows]
+
+    def means_at(self, X: Tensor) -> Tensor:
+        return self._bounds[0].means_at(X)
+
+    def check_joint(self, X: Tensor) -> None:
+        for each in self._bounds:
+            each.model.require_takes(X)
 
     def _mixture(self, context: Tensor | None) -> GPMixture:
         model = self._bounds[0].model.fork()
@@ -291,82 +369,111 @@ class SafeExploration(Strategy):
             )
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
-        known = len(self._struck)
-        row, kind, target = self._chosen()
-        struck = tuple(self._struck[known:])
+        here, struck = self._somewhere(choices.context), []
+        place, kind, target = self._chosen(here, struck)
+        if self._is_listed:
+            self._struck += struck
+        x, slack = here.point(place), here.slack_at(place)
+        is_row = isinstance(here, SafeList)
         choice = SafeChoice(
             kind=kind,
-            certified=int(self._certified.sum()),
-            slack=None if row in self._seeds else float(self._slack()[row]),
-            target=target,
-            struck=struck or None,
+            certified=here.size,
+            slack=None if slack == inf else slack,
+            target=target if is_row else None,
+            target_point=None if is_row or target is None else tuple(target.tolist()),
+            struck=tuple(struck) if struck and self._is_listed else None,
         )
-        return self._points[row].clone(), {"index": row} | plain(choice)
+        return x, ({"index": place} if is_row else {}) | plain(choice)
 
-    def _chosen(self) -> tuple[int, Any, int | None]:
-        """The row of the next point, the kind of the trial and the row of its target."""
-        step, certified = self.history.num_asked, self._certified
+    def _chosen(self, here: Any, struck: list[int]) -> tuple[Any, Any, Any]:
+        """The place of the next point, the kind of the trial and the place of its target. Targets
+        that are given up are added to ``struck``."""
+        step = self.history.num_asked
         if self.refuted_at is not None:
-            return self._best_seed(), "seed", None
+            return self._best_seed(here), "seed", None
         if not self.history.values:
-            return self._seeds[step % len(self._seeds)], "seed", None
+            return here.seeds[step % len(here.seeds)], "seed", None
         if callable(self.rule):
-            return self._by_rule(self.rule), "rule", None
-        upper, left = self._bounds[0].upper, self._possible()
-        left[self._struck] = False
-        while not bool(certified[target := _highest(upper, left)]):
+            return here.ruled(self.rule, self, self._seed_of(step)), "rule", None
+        while not here.is_certified(target := here.highest_possible(self._struck + struck)):
             if step % 2:
-                return _highest(upper, certified), "exploit", target
-            if self.rule == "widest":
-                shares = [(each.upper - each.lower) / each.prior_length for each in self._bounds]
-                return _highest(torch.stack(shares).amax(dim=0), certified), "expand", target
-            row = self._nearest_limit(target).most_telling(certified, target)
-            if row is not None:
-                return row, "expand", target
-            self._struck.append(target)
-            left[target] = False
+                return here.highest(), "exploit", target
+            place = here.widest() if self.rule == "widest" else here.most_telling(target)
+            if place is not None:
+                return place, "expand", target
+            if isinstance(here, SafeBox):
+                return here.highest(), "exploit", target
+            struck.append(target)
         return target, "exploit", None
 
-    def _by_rule(self, rule: Rule) -> int:
-        rows = self._certified.nonzero().squeeze(-1)
-        row = whole_number(rule(rows, self, self._seed_of(self.history.num_asked)), "rule", least=0)
-        if row not in rows.tolist():
-            raise ValueError(f"rule must return the row of a certified point, got {row}")
-        return row
+    def _here(self, context: Tensor | None) -> SafeList | SafeBox:
+        """What is certified in a context."""
+        domain = self.domain
+        only_seeds = self.refuted_at is not None or not self.history.values
+        seeds, d = self._seeds, self.domain.dim
+        if seeds.shape[-1] > d:
+            seeds = seeds[(seeds[:, d:] == context).all(dim=-1), :d]
+        if isinstance(domain, FiniteSet):
+            joint = with_context(domain.points, context)
+            bounds = self._bounds
+            if not self._is_listed:
+                bounds = [BoundsInContext(each, joint) for each in bounds]
+            rows = self._seed_rows
+            if rows is None:
+                rows = _rows_of(seeds, domain)
+            return SafeList(domain.points, bounds, rows, only_seeds, self._balls)
+        seed = self._seed_of(self.history.num_asked)
+        return SafeBox(domain, self._bounds, seeds, only_seeds, context, seed)
 
-    def _nearest_limit(self, target: int) -> SafeBounds:
-        """The outcome that keeps a target out: its slack is least, in lengths of its interval."""
-        outcomes = self._bounds[1:]
-        shares = [each.slack[target] / (each.upper - each.lower)[target] for each in outcomes]
-        return outcomes[int(first_highest(-torch.stack(shares)))]
+    def _somewhere(self, context: Tensor | None) -> Any:
+        """What is certified in a context, which is something."""
+        here = self._here(context)
+        if here.is_empty:
+            raise NoCertifiedPointError(
+                f"context must be one in which a certified point is known, got {short(context)}"
+            )
+        return here
 
-    def _slack(self, beyond_rounding: bool = False) -> Tensor:
-        """The least slack of all outcomes at every point, and within the radius of it, ``N``."""
-        slacks = [
-            each.slack - each.tolerance if beyond_rounding else each.slack
-            for each in self._bounds[1:]
-        ]
-        slack = torch.stack(slacks).amin(dim=0)
-        return slack if self._balls is None else self._balls.worst_case(slack)[0]
+    def _best_seed(self, here: Any) -> Any:
+        """The seed with the largest mean of its own results, in any context, or the first one."""
+        results = [(self.history.trials[id].x, y) for id, y in self.history.values.items()]
 
-    def _possible(self) -> Tensor:
-        """A mask of the points that may be safe, ``N``."""
-        slack = torch.stack([each.possible_slack for each in self._bounds[1:]])
-        return self._certified | (slack >= 0).all(dim=0)
+        def mean(place: Any) -> float:
+            own = [value for x, value in results if torch.equal(x, here.point(place))]
+            return sum(own) / len(own) if own else -inf
 
-    def _best_seed(self) -> int:
-        """The row of the seed with the largest mean of its own results, or of the first seed."""
-        results: dict[int, list[float]] = {row: [] for row in self._seeds}
-        for id, value in self.history.values.items():
-            results.get(self.history.trials[id].info["index"], []).append(value)
-        means = {row: sum(own) / len(own) for row, own in results.items() if own}
-        return max(means, key=means.__getitem__, default=self._seeds[0])
+        return max(here.seeds, key=mean)
+
+    def _checked_seeds(self, given: Any) -> Tensor:
+        """Actions that are safe, ``n x d``, or joint rows that are."""
+        d, space, name = self.domain.dim, self.context_space, "safe_seed"
+        first = given[0] if isinstance(given, list | tuple) and given else given
+        X = None
+        if space is not None and not isinstance(first, Mapping):
+            X = as_points(given, None, self.domain.like, name)
+        if space is not None and X is not None and X.shape[-1] > d:
+            seeds = checked_joint(self.domain, X, space, name)
+        else:
+            seeds = self.domain.require_contains(given, name)
+        if not len(seeds):
+            raise ValueError(f"{name} must have at least one point, got none")
+        return seeds.detach().clone()
+
+    def _uncertified(self) -> list[int]:
+        """The ids of asked trials whose points are not certified in their contexts."""
+        found, everywhere = [], self._here(None) if self.context_space is None else None
+        for trial in self.history.trials:
+            here: Any = everywhere or self._here(trial.context)
+            place = trial.info.get("index", trial.x)
+            if not (self.history.is_attached(trial.id) or here.is_certified(place)):
+                found.append(trial.id)
+        return found
 
     # --- the next state ---------------------------------------------------------------------------
 
     def _recall(self, trial: Trial) -> None:
         struck = super()._recall(trial).struck or ()
-        if any(row >= len(self._points) for row in struck):
+        if struck and (not self._is_listed or max(struck) >= len(self.certified)):
             raise ValueError(f"struck in the info of trial {trial.id} must be rows, got {struck}")
         self._struck += struck
 
@@ -380,18 +487,15 @@ class SafeExploration(Strategy):
             self._bounds[place].absorb(own, self.history)
         if not isinstance(event, Told | Attached):
             return
-        before = int(self._certified.sum())
-        self._certify()
-        if int(self._certified.sum()) > before:
-            self._struck = []
+        if self._is_listed:
+            self._count()
         self._look()
 
-    def _certify(self) -> None:
-        if self.refuted_at is None:
-            self._certified = self._slack(beyond_rounding=True) >= 0
-        else:
-            self._certified = torch.zeros_like(self._certified)
-        self._certified[self._seeds] = True
+    def _count(self) -> None:
+        """Counts the certified points; if there are more than before, struck targets come back."""
+        before, self._size = self._size, int(self.certified.sum())
+        if self._size > before:
+            self._struck = []
 
     def _look(self) -> None:
         """Notes whether the told data refute the model of a quantity."""
@@ -400,7 +504,8 @@ class SafeExploration(Strategy):
         if not refuted or self.refuted_at is not None:
             return
         self.refuted_at = len(self.history.values)
-        self._certify()
+        if self._is_listed:
+            self._count()
         pending = f"; trials {self.pending} are pending" if self.pending else ""
         self._note(
             f"the model of {', '.join(refuted)} was refuted after {self.refuted_at} results, so "
@@ -409,9 +514,9 @@ class SafeExploration(Strategy):
         )
 
 
-def _highest(values: Tensor, among: Tensor) -> int:
-    """The first row with the largest value, among those of a mask."""
-    return int(first_highest(values.masked_fill(~among, -torch.inf)))
+def _rows_of(points: Tensor, domain: FiniteSet) -> list[int]:
+    """The rows of points, each once."""
+    return list(dict.fromkeys(domain.index(points).tolist()))
 
 
 def _check_model(model: Any, points: Tensor) -> None:
@@ -419,4 +524,5 @@ def _check_model(model: Any, points: Tensor) -> None:
         raise ValueError(f"models must be KernelGPs, got a {type(model).__name__}")
     if model.batch_shape or model.has_transforms or model.num_observations:
         raise ValueError("models must have no batch, no transforms and no data")
-    model.require_takes(points)
+    if len(points):
+        model.require_takes(points)

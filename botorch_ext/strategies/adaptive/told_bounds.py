@@ -17,7 +17,8 @@ from botorch_ext.strategies.adaptive.bounds import Models
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, TrialRows
 from botorch_ext.strategies.adaptive.running_bounds import RunningBounds, WatchedPoints
 from botorch_ext.strategies.events import Event, History
-from botorch_ext.widths import Mixture, SelfNormalized, Width
+from botorch_ext.widths import Width
+from botorch_ext.widths.base import RKHSWidth
 
 
 @dataclass(eq=False)
@@ -53,7 +54,7 @@ class ToldBounds(State):
         self,
         models: Models,
         points: Tensor | None,
-        width: SelfNormalized | Mixture,
+        width: RKHSWidth,
         levels: Sequence[float],
     ) -> None:
         self.width, self.levels, self.is_listed = width, list(levels), points is not None

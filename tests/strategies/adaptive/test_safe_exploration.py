@@ -231,7 +231,6 @@ def test_a_study_makes_the_method_again(tmp_path):
         ({"bounds": "dual"}, 'bounds must be "mixture" or "ladder"'),
         ({"rule": "best"}, 'rule must be "goal" or "widest"'),
         ({"pending": "censor"}, 'pending must be "hallucinate" or "ignore"'),
-        ({"domain": bx.Box([(0.0, 1.0)])}, "domain must be a FiniteSet in float64"),
         ({"outcome_models": {}}, "outcome_models must be a dict by the names"),
         ({"model": KERNELS[0]}, "models must be KernelGPs"),
     ],

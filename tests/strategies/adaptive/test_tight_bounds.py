@@ -4,6 +4,7 @@ algebra does."""
 import numpy as np
 import pytest
 import torch
+from botorch.models.transforms.input import Normalize
 from botorch.models.transforms.outcome import Standardize
 from gpytorch.kernels import RQKernel
 
@@ -256,6 +257,19 @@ def test_gradients_in_a_box_are_those_of_autograd(kernel, mean, sign):
         torch.testing.assert_close(gradients, slopes, rtol=1e-6, atol=1e-6)
 
 
+def test_values_with_gradients_are_the_values_of_a_model_with_an_input_transform():
+    box = bx.Box([[-1.0, 2.0], [3.0, 2.5]])
+    model = bx.KernelGP(rbf(0.3), LAM, input_transform=Normalize(2, bounds=box.bounds))
+    strategy = bx.strategies.BoundsStrategy(
+        box, model, widths.PointwiseEnlarged(2.0, EPS), num_initial=7
+    )
+    for _ in range(7):
+        trial = strategy.ask()
+        strategy.tell(trial, f(trial.x))
+    upper, X = strategy._bounds(strategy._rows.current().posterior).upper(), box.sample(20, 3)
+    torch.testing.assert_close(upper.values_and_gradients(X)[0], upper.values(X), **CLOSE)
+
+
 def test_worst_cases_are_those_of_the_intersected_bounds():
     radius, grid = 0.21, bx.FiniteSet(torch.cartesian_prod(*[drawn(5, seed=7).sort()[0]] * 2))
     strategy = bx.algorithms.stable_opt(
@@ -407,6 +421,14 @@ def test_published_enlargement_of_dual_bounds_is_refused():
         made(LADDER, "other", rbf(0.3))
     with pytest.raises(ValueError, match="ridges"):
         widths.Dual(B, SIGMA, DELTA)(1, bx.KernelGP(rbf(0.3), LAM))
+
+
+def test_dual_bounds_of_a_float32_model_are_refused():
+    strategy = made(
+        widths.Dual(B, SIGMA, DELTA), None, rbf(0.3).float(), bx.FiniteSet(POINTS.float())
+    )
+    with pytest.raises(ValueError, match="float64"):
+        strategy.ask()
 
 
 def test_a_warning_where_the_pointwise_enlargement_drowns_the_rest():

@@ -1,0 +1,287 @@
+"""The bounds of measured quantities at any point, the points that they certify, and the search of
+these points."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self, cast
+
+import torch
+from botorch.generation.gen import gen_candidates_scipy
+from torch import Tensor
+
+from botorch_ext.domains import Box, host
+from botorch_ext.domains.contexts import with_context
+from botorch_ext.domains.ranks import first_highest
+from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.search.intersected import HalfWidths
+from botorch_ext.search.level_sets import hit_and_run
+from botorch_ext.search.screening import spread_best
+from botorch_ext.state import Immutable, shallow
+from botorch_ext.widths.limits import Limit, assumptions_at, rounding
+from botorch_ext.widths.tight import Ladder
+from botorch_ext.widths.told_data import ToldData
+
+# Optimisers may violate a constraint by 1e-6, so the constraints keep this distance from the edge
+# of the certified set, relative to the scale of the outcome. A set of points that may be safe is
+# larger by what they may violate.
+_CLEARANCE, _VIOLATION = 1e-5, 1e-6
+# Moves of every start away from the point that it begins at.
+_NUM_SWEEPS = 8
+# Steps of an ascent, and the gain below which it ends.
+_NUM_STEPS, _LEAST_GAIN = 100, 1e-9
+# Points that are evaluated together.
+_CHUNK = 1024
+
+
+class CertifiedBounds(Immutable):
+    """The confidence bounds of a quantity at any point, from told data alone, and its limit.
+
+    Args:
+        model: The model of the quantity with its data; pending points do not count.
+        width: The width, whose ridges are multiples of the noise variance of the model.
+        misspecification: eps, the largest distance of the quantity to what the model can express.
+        limit: The limit of the quantity. So that B alone certifies nothing, the bounds are then
+            infinite until there are data. None if it has none; then its bounds are kept within
+            the prior mean +- B times the prior standard deviation.
+    """
+
+    def __init__(
+        self,
+        model: KernelGP,
+        width: Ladder,
+        misspecification: float,
+        limit: Limit | None,
+    ) -> None:
+        self.width, self.eps, self.limit = width, misspecification, limit
+        #: By how much rounding may change a bound.
+        self.tolerance = rounding(width.rkhs_bound, limit)
+        #: The size of values that matter.
+        self.scale = width.rkhs_bound + abs(0.0 if limit is None else limit.bound) or 1.0
+        self._model, noise = model, model.noise_variance
+        self._prior, self._ridged = (
+            KernelGP(model.kernel, ridge, model.mean, dtype=noise.dtype, device=noise.device)
+            for ridge in (noise, noise * noise.new_tensor(width.ridges))
+        )
+        pending = set(model.factor.pending)
+        told = [row for row in range(model.num_observations) if row not in pending]
+        #: The evaluated points, ``n x d``.
+        self.X = Z = model.train_inputs[0][told]
+        if told:
+            self._ridged.add(Z, model.train_targets[told])
+            if hasattr(model, "input_transform"):
+                self.X = model.input_transform.untransform(Z)
+        widths = cast(Tensor, width(1, self._ridged))
+        offsets = torch.full_like(widths, self.eps)
+        self._half = HalfWidths(widths, offsets, offsets if self.eps else None)
+        #: Points, ``W x d``, with lower and upper bounds that count there; None if there are none.
+        self.watched: tuple[Tensor, Tensor, Tensor] | None = None
+
+    def bounds(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The lower and the upper bounds at ``m x d`` points, ``m`` each."""
+        Z = self._model.transform_inputs(X)
+        mean, std = self._ridged.mean_and_std(Z)
+        half = self._half.of(std, self._ridged.weight_norms(Z) if self.eps else None)
+        lower, upper = (mean - half).amax(dim=0), (mean + half).amin(dim=0)
+        if self.limit is None:
+            prior_mean, reach = self._prior_interval(Z)
+            lower = torch.maximum(lower, prior_mean - reach)
+            upper = torch.minimum(upper, prior_mean + reach)
+        elif not len(self.X):
+            lower, upper = lower - torch.inf, upper + torch.inf
+        # A constant has a gradient, too, which optimisers need.
+        nothing = 0.0 * Z.sum(dim=-1)
+        lower, upper = lower + nothing, upper + nothing
+        if self.watched is None:
+            return lower, upper
+        points, least, most = self.watched
+        same = (X.unsqueeze(-2) == points).all(dim=-1)
+        is_watched, row = same.any(dim=-1), same.to(torch.uint8).argmax(dim=-1)
+        return (
+            torch.where(is_watched, torch.maximum(lower, least[row]), lower),
+            torch.where(is_watched, torch.minimum(upper, most[row]), upper),
+        )
+
+    @torch.no_grad()
+    def watching(
+        self, X: Tensor, least: Tensor | float = -torch.inf, most: Tensor | float = torch.inf
+    ) -> Self:
+        """These bounds, which are intersected at ``n x d`` more points with lower and upper
+        ones."""
+        lower, upper = self.bounds(X)
+        more = X, lower.clamp_min(least), upper.clamp_max(most)
+        new = shallow(self)
+        known = (part[:0] for part in more) if self.watched is None else self.watched
+        new.watched = cast(Any, tuple(map(torch.cat, zip(known, more, strict=True))))
+        return new
+
+    def length(self, X: Tensor) -> Tensor:
+        """The lengths of the intervals at ``m x d`` points, ``m``."""
+        lower, upper = self.bounds(X)
+        return upper - lower
+
+    def shares(self, X: Tensor) -> Tensor:
+        """The lengths of the intervals at ``m x d`` points, in lengths of those of the prior,
+        ``m``."""
+        _, reach = self._prior_interval(self._model.transform_inputs(X))
+        return self.length(X) / (2 * reach)
+
+    def slack(self, X: Tensor) -> Tensor:
+        """By how much the worst value that the bounds allow is within the limit, ``m``."""
+        return cast(Limit, self.limit).slack(*self.bounds(X))
+
+    def possible_slack(self, X: Tensor) -> Tensor:
+        """By how much the best value that the bounds allow is within the limit, ``m``."""
+        return cast(Limit, self.limit).slack(*reversed(self.bounds(X)))
+
+    @torch.no_grad()
+    def is_refuted_at(self, X: Tensor) -> bool:
+        """Whether the bounds contradict each other at points or evaluated points, or the lower
+        bound of the RKHS norm exceeds B."""
+        lower, upper = self.bounds(torch.cat([X, self.X]) if len(self.X) else X)
+        return bool((lower > upper + self.tolerance).any()) or ToldData.of(self._model).refute(
+            assumptions_at(self.width, self.eps)
+        )
+
+    def _prior_interval(self, Z: Tensor) -> tuple[Tensor, Tensor]:
+        """The middles and the half-lengths of the prior intervals, ``m`` each."""
+        mean, std = self._prior.mean_and_std(Z)
+        return mean, self.width.rkhs_bound * std + self.eps
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedSet:
+    """The points at which the bounds of all outcomes are within their limits, and the seeds.
+
+    Args:
+        outcomes: The bounds of the outcomes.
+        seeds: The points that are certified whatever the bounds say, ``n x d``.
+        only_seeds: Whether only the seeds are certified.
+        context: The ``d_z`` numbers of the context, which bounds see after the action. None: no
+            contexts.
+        is_possible: Whether the set is that of points that may be safe instead: the best values
+            that the bounds allow are within the limits.
+    """
+
+    outcomes: list[CertifiedBounds]
+    seeds: Tensor
+    only_seeds: bool = False
+    context: Tensor | None = None
+    is_possible: bool = False
+
+    def slack(self, X: Tensor) -> Tensor:
+        """The least slack of all outcomes at ``n x d`` points, ``n``; inf at seeds, and -inf
+        elsewhere if only they are certified."""
+        return self._least([self._slack(each, X) for each in self.outcomes], X)
+
+    @torch.no_grad()
+    def contains(self, X: Tensor) -> Tensor:
+        """A mask of ``n x d`` points."""
+        beyond = [
+            self._slack(each, X)
+            + (_VIOLATION * each.scale if self.is_possible else -each.tolerance)
+            for each in self.outcomes
+        ]
+        return self._least(beyond, X) >= 0
+
+    def constraints(self) -> list[tuple[Callable[[Tensor], Tensor], bool]]:
+        """For each outcome a function of one point, ``d``, which is non-negative only at points of
+        the set, and True: constraints for BoTorch's optimisers."""
+        return [(partial(self._clearance_at, each), True) for each in self.outcomes]
+
+    @torch.no_grad()
+    def spread(self, box: Box, known: Tensor, num: int, seed: int) -> Tensor:
+        """Points of the set that move by hit-and-run away from random known ones, ``num x d``."""
+        generator = torch.Generator().manual_seed(seed)
+        rows = host.randint(len(known), (num,), generator=generator).to(known.device)
+
+        def margin(U: Tensor, level: Tensor | float) -> Tensor:
+            return self._margins(box.from_unit(U))
+
+        pool = box.to_unit(known)
+        # The starts count as certified, although rounding moves seeds.
+        ones = pool.new_ones(num)
+        U, _ = hit_and_run(margin, pool[rows], ones, 0.0, _NUM_SWEEPS, pool, generator)
+        X = box.from_unit(U)
+        return X.where(self.contains(X)[:, None], known[rows])
+
+    def maximize(
+        self, acqf: Callable[[Tensor], Tensor], box: Box, starts: Tensor, num_restarts: int
+    ) -> tuple[Tensor, Tensor]:
+        """The best point found by ascents within the set.
+
+        Ascents that leave the set are dropped, so that the result is at least as good as the best
+        start.
+
+        Args:
+            acqf: A differentiable function from ``b x 1 x d`` points to ``b`` values.
+            box: The box.
+            starts: Points of the box, ``n x d``, at least one of them in the set.
+            num_restarts: The number of ascents, from the best starts that are apart.
+
+        Returns:
+            The point of the set, ``1 x d``, and its value, ``1``.
+        """
+        if self.only_seeds:
+            return self.best_of(acqf, starts)
+        with torch.no_grad():
+            inside = starts[self._margins(starts) >= 0]
+        rows = spread_best(_values(acqf, inside), inside, box, num_restarts) if len(inside) else []
+        # BoTorch shows its warning of an ascent that fails past all filters, and the end of such an
+        # ascent may be the best point all the same.
+        with warnings.catch_warnings(record=True):
+            ends = [
+                gen_candidates_scipy(
+                    inside[row].view(1, 1, -1),
+                    cast(Any, acqf),
+                    lower_bounds=box.lower,
+                    upper_bounds=box.upper,
+                    options={"maxiter": _NUM_STEPS, "ftol": _LEAST_GAIN},
+                    nonlinear_inequality_constraints=self.constraints(),
+                )[0][0]
+                for row in rows
+            ]
+        return self.best_of(acqf, torch.cat([starts, *ends]))
+
+    def best_of(self, acqf: Callable[[Tensor], Tensor], X: Tensor) -> tuple[Tensor, Tensor]:
+        """The best of ``n x d`` points that lie in the set, ``1 x d``, and its value, ``1``; none
+        of either if no point does."""
+        X = X[self.contains(X)]
+        if not len(X):
+            return X, X.new_empty(0)
+        values = _values(acqf, X)
+        best = first_highest(values)
+        return X[best], values[best]
+
+    def _least(self, slacks: list[Tensor], X: Tensor) -> Tensor:
+        fall = torch.inf if self.only_seeds else 0.0
+        return (torch.stack(slacks).amin(dim=0) - fall).masked_fill(self._are_seeds(X), torch.inf)
+
+    def _are_seeds(self, X: Tensor) -> Tensor:
+        return (X.unsqueeze(-2) == self.seeds).all(dim=-1).any(dim=-1)
+
+    def _slack(self, each: CertifiedBounds, X: Tensor) -> Tensor:
+        joint = with_context(X, self.context)
+        return each.possible_slack(joint) if self.is_possible else each.slack(joint)
+
+    def _clearance(self, each: CertifiedBounds, X: Tensor) -> Tensor:
+        """The slack of an outcome relative to its scale, beyond what optimisers may violate, at
+        ``n x d`` points; 1 at seeds."""
+        fall = 0.0 if self.is_possible else _CLEARANCE
+        fall = torch.inf if self.only_seeds else fall
+        return (self._slack(each, X) / each.scale - fall).masked_fill(self._are_seeds(X), 1.0)
+
+    def _clearance_at(self, each: CertifiedBounds, x: Tensor) -> Tensor:
+        return self._clearance(each, x.unsqueeze(0)).squeeze(0)
+
+    def _margins(self, X: Tensor) -> Tensor:
+        """The least clearance of all outcomes at ``n x d`` points."""
+        return torch.stack([self._clearance(each, X) for each in self.outcomes]).amin(dim=0)
+
+
+@torch.no_grad()
+def _values(acqf: Callable[[Tensor], Tensor], X: Tensor) -> Tensor:
+    return torch.cat([acqf(some.unsqueeze(-2)) for some in X.split(_CHUNK)])
