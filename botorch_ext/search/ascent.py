@@ -21,8 +21,8 @@ _REACH, _HEAD_START = 0.25, 4
 # The number of step lengths that `feasible_ascent` tries at once: twice the last length, then each
 # half of the one before.
 _NUM_TRIED = 4
-# The number of steps of `ascent_of_least`, and the gain at which it ends.
-_STEPS_OF_LEAST, _GAIN_OF_LEAST = 60, 1e-11
+# The largest number of steps of `ascent_of_least`.
+_STEPS_OF_LEAST = 200
 
 
 def batched_lbfgsb(
@@ -212,7 +212,7 @@ def ascent_of_least(cuts: Callable[[Tensor], tuple[Tensor, Tensor]], start: Tens
         lambda z: at(tuple(z[:-1]))[0] - z[-1],
         lambda z: np.insert(at(tuple(z[:-1]))[1], d, -1.0, axis=1),
         [*[(0.0, 1.0)] * d, (None, None)],
-        _GAIN_OF_LEAST,
+        torch.finfo(start.dtype).eps ** (2 / 3),  # smaller gains are noise of the model
         _STEPS_OF_LEAST,
     )
     return best
@@ -234,7 +234,7 @@ def slsqp(
         start: The ``d``-dim start.
         slacks: A function to the ``s`` values of the others.
         slopes: A function to their ``s x d`` gradients.
-        bounds: The ``d`` pairs of limits, beyond which rounding may move by little.
+        bounds: The ``d`` pairs of limits; rounding may move the end slightly past them.
         tolerance: The gain at which the steps end.
         max_iterations: The largest number of steps.
 

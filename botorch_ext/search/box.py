@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -195,7 +196,7 @@ def maximize_on_box(
     if brief:
         num_rounds, num_steps, num_columns = _BRIEF
     cuts = getattr(objective, "cuts", None)
-    limits = {"max_iterations": num_steps} if cuts is None else _TO_KINKS
+    limits: Any = {"max_iterations": num_steps} if cuts is None else _TO_KINKS
 
     def climbed(starts: Tensor, best: Tensor) -> tuple[Tensor, Tensor]:
         ends, _ = batched_lbfgsb(scaled, box.to_unit(starts), tolerance, race=True, **limits)

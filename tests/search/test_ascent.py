@@ -8,6 +8,7 @@ from torch.testing import assert_close
 
 from botorch_ext import Box
 from botorch_ext.search.ascent import ascent_of_least, batched_lbfgsb, feasible_ascent
+from botorch_ext.search.box import maximize_on_box
 from botorch_ext.search.objectives import FunctionObjective
 from botorch_ext.search.sliding import sliding_ascent
 from tests.helpers import drawn
@@ -209,6 +210,26 @@ def test_the_top_of_a_kink_is_reached(dim, num, is_at_face):
         end = ascent_of_least(cuts, start)
         assert float(cuts(end[None])[0].min()) > -1e-9
         assert bool(((end >= 0) & (end <= 1)).all())
+
+
+@pytest.mark.parametrize(("dim", "num"), [(1, 2), (2, 2), (4, 2), (4, 5), (10, 3)])
+def test_a_search_of_a_box_ends_on_top_of_a_kink(dim, num):
+    box = Box(2.0 * drawn(1, dim, seed=1) + torch.tensor([[-3.0], [1.5]], dtype=torch.float64))
+    at = box.from_unit(torch.full((1, dim), 0.4).double())[0]
+
+    class Least:
+        cuts = staticmethod(hills_with_a_common_kink(dim, num, at, torch.zeros(dim)))
+
+        def value(self, X):
+            return self.cuts(X)[0].amin(dim=0)
+
+        def value_and_gradient(self, X):
+            values, gradients = self.cuts(X)
+            least, which = values.min(dim=0)
+            return least, gradients[which, torch.arange(len(X))]
+
+    _, value = maximize_on_box(Least(), box, seed=3)
+    assert float(value) > -1e-8
 
 
 def test_an_ascent_of_the_least_stays_where_values_are_not_finite():
