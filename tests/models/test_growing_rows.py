@@ -13,7 +13,7 @@ from botorch_ext import KernelGP
 from botorch_ext.exceptions import JitterWarning
 from botorch_ext.models import FinitePosterior, finite, triangular
 from botorch_ext.models.growing_rows import GrowingRows
-from botorch_ext.models.replicates import RepeatedDesign, mean_from_counts
+from botorch_ext.models.repeated_points import RepeatedDesign, mean_from_counts
 from tests.helpers import drawn, matern, pairwise, rbf, tolerance
 from tests.kernel_functions.kernels import scaled
 from tests.models.sessions import values

@@ -16,7 +16,7 @@ from botorch_ext.domains.cells import CellTree
 from botorch_ext.exceptions import CellLimitWarning, HorizonWarning
 from botorch_ext.kernels.smoothness import HolderConstants, given_constants, holder_constants
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.models.replicates import RepeatedDesign
+from botorch_ext.models.repeated_points import RepeatedDesign
 from botorch_ext.records import NonNegative, in_sign, plain
 from botorch_ext.state import parts_of
 from botorch_ext.strategies.action_sets import Choices

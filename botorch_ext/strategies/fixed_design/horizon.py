@@ -8,7 +8,7 @@ from botorch_ext.checks import short
 from botorch_ext.domains import Domain
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.models.replicates import means_with_repeats
+from botorch_ext.models.repeated_points import means_with_repeats
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.events import History

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from botorch_ext.domains.cells import CellTree
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.models.replicates import RepeatedDesign, mean_from_counts
+from botorch_ext.models.repeated_points import RepeatedDesign, mean_from_counts
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from botorch_ext.domains.cells import MAX_LEVEL, CellTree
 from botorch_ext.domains.ranks import among_highest, reach
 from botorch_ext.kernels.smoothness import HolderConstants
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.models.replicates import RepeatedDesign
+from botorch_ext.models.repeated_points import RepeatedDesign
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.fixed_design.level import Level, Refinement
 from botorch_ext.widths import Width
