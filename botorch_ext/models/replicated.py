@@ -13,9 +13,9 @@ from torch import Tensor
 from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.finite_models import FiniteCandidates
 
-# From so many roots of N observations on the rows are folded into a covariance of all candidates:
-# measured on a CPU, where folding costs more than the bytes that it saves.
-_ROOTS = 8
+# Rows are folded into a covariance of all candidates if there are more than 0.15 N + 4 sqrt(N):
+# measured on a CPU, and the covariance is then at most 7 times as large as all rows.
+_SHARE, _ROOTS = 0.15, 4
 # The least number of rows that are folded together.
 _LEAST_BLOCK = 16
 # The most entries of the prior covariances of all candidates that are kept.
@@ -39,7 +39,22 @@ def rows_kept(num_candidates: int, num_rows: int) -> int:
     """The number of rows that are kept beside the covariance of N candidates: all of them if they
     are few, else 2 sqrt(N)."""
     root = math.sqrt(num_candidates)
-    return num_rows if num_rows <= _ROOTS * root else max(int(2 * root), _LEAST_BLOCK)
+    few = _SHARE * num_candidates + _ROOTS * root
+    return num_rows if num_rows <= few else max(int(2 * root), _LEAST_BLOCK)
+
+
+def bytes_kept(variance: Tensor, num_rows: int, keeps_weights: bool = False) -> int:
+    """The bytes of the rows, the weights and the covariances of a `ReplicatedPosterior`, at their
+    most.
+
+    Args:
+        variance: Variances of all its members, ``M x N``.
+        num_rows: The most observations of a replicate.
+        keeps_weights: Whether the weights of the observations are kept.
+    """
+    rows = rows_kept(variance.shape[-1], num_rows)
+    folded = variance.shape[-1] if rows < num_rows else 0
+    return variance.nbytes * (rows + folded + keeps_weights * num_rows)
 
 
 class PriorCovariances:
@@ -133,18 +148,12 @@ class ReplicatedPosterior:
     @property
     def num_bytes(self) -> int:
         """The bytes of the rows, the weights and the covariances, at their most."""
-        weights = 0 if self._weights is None else self._weights.nbytes
-        folds = self._rows.shape[1] <= self._most_rows
-        return self._rows.nbytes + weights + folds * self.variance.nbytes * len(self.candidates)
+        return bytes_kept(self.variance, self._most_rows, self._weights is not None)
 
     @property
     def std(self) -> Tensor:
         """The posterior standard deviations, ``M x N``."""
         return self.variance.clamp_min(0).sqrt()
-
-    @property
-    def dim(self) -> int:
-        return self.candidates.shape[-1]
 
     def information_gain(self) -> Tensor:
         """The information gains 1/2 log det(I + K / lambda), ``M``."""
@@ -166,7 +175,7 @@ class ReplicatedPosterior:
         weights are kept."""
         if self._weights is None:
             raise ValueError("keeps_weights must be True for the norms of weights, got False")
-        return self._weights[:, : max(self.counts)].abs().sum(dim=1)
+        return torch.linalg.vector_norm(self._weights[:, : max(self.counts)], ord=1, dim=1)
 
     @torch.no_grad()
     def add(self, index: Tensor, Y: Tensor | None = None, added: Added | None = None) -> None:
@@ -179,6 +188,12 @@ class ReplicatedPosterior:
         """
         k = index.shape[1]
         if added is not None and not added.on_host.any():
+            return
+        if k > self._block:
+            for part in np.array_split(np.arange(k), -(-k // self._block)):
+                some = slice(part[0], part[-1] + 1)
+                of_some = added and Added(added.mask[:, some], added.on_host[:, some])
+                self.add(index[:, some], None if Y is None else Y[:, some], of_some)
             return
         self._make_room(k if added is None else added.on_host.sum(axis=1))
         C = self.covariances(index)

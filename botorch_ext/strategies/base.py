@@ -1046,13 +1046,7 @@ class Strategy(NotedWarnings):
         Raises:
             NotReplicatedError: If runs of this strategy are not moved forward together.
         """
-        raise self._not_replicated(f"a {type(self).__name__}")
-
-    def _not_replicated(self, reason: str) -> NotReplicatedError:
-        return NotReplicatedError(
-            f"methods must be strategies that replicate moves forward together, got {reason}: "
-            "simulate runs it"
-        )
+        raise NotReplicatedError(f"a {type(self).__name__}")
 
     def _recall(self, trial: Trial) -> Any:
         """Brings this state to where `_decide` left it when a trial was asked, from its ``info``,

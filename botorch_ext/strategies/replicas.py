@@ -16,7 +16,17 @@ from botorch_ext.widths.base import ModelNumbers
 
 
 class NotReplicatedError(ValueError):
-    """The runs of a strategy are not moved forward together; `simulate` runs it."""
+    """The runs of a strategy are not moved forward together.
+
+    Args:
+        reason: What the strategy has that is not supported.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"methods must be strategies whose runs can be moved forward together, got {reason}: "
+            "simulate runs it"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ from botorch_ext.checks import flag, short, whole_number
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.answers.tables import frame
 from botorch_ext.strategies.replicas import NotReplicatedError
-from botorch_ext.studies.executors import require_picklable
+from botorch_ext.studies.executors import require_picklable, shut_down
 from botorch_ext.studies.experiments import Experiment, checked_seeds
-from botorch_ext.studies.replicate import replicated, require_replicable
+from botorch_ext.studies.replicate import chunk_size, replicated, require_replicable
 from botorch_ext.studies.traces import Score, Trace, Traces
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def compare(
 
     Args:
         methods: By name a strategy without trials, or a function from a problem to such a strategy,
-            if problems have different domains. The seed of the strategy is replaced by those of
+            for problems with different domains. The seed of the strategy is replaced by those of
             the runs.
         problems: By name what `replicate` takes as ``problems``; or one of these, without a name.
         horizon: T, the number of evaluations of a run.
@@ -151,6 +151,7 @@ def compare(
         ValueError: If an argument is impossible, or if a strategy or a problem is one that
             `simulate` does not take.
         ObjectiveError: If a strategy or a problem cannot be pickled for another process.
+        RuntimeError: If `replicate` raises it.
 
     Example:
         >>> import botorch_ext as bx
@@ -167,7 +168,7 @@ def compare(
     """
     if not isinstance(methods, Mapping) or not methods:
         raise ValueError(f"methods must be strategies by name, got {short(methods)}")
-    named = problems if isinstance(problems, Mapping) else {"regret": problems}
+    named = problems if isinstance(problems, Mapping) else {"problem": problems}
     if not named:
         raise ValueError("problems must be at least one, got none")
     processes, seeds = whole_number(processes, "processes", least=1), checked_seeds(seeds)
@@ -192,7 +193,9 @@ def _strategy(method: Any, problems: Any, name: str) -> Strategy:
         raise ValueError(
             f"{name} must be a Strategy or a function of a problem, got {short(method)}"
         )
-    strategy = method(problems[0] if isinstance(problems, list | tuple) else problems)
+    if isinstance(problems, list | tuple) and any(map(callable, problems)):
+        raise ValueError(f"{name} must be a Strategy if problems are lists, one for each seed")
+    strategy = method(problems)
     if not isinstance(strategy, Strategy):
         raise ValueError(f"{name} must return a Strategy, got {short(strategy)}")
     return strategy
@@ -204,29 +207,43 @@ def _traces(
     """The records of all runs of one method."""
     try:
         require_replicable(strategy, name)
-        return replicated(experiment, strategy, None, 1, bar)
+        size = chunk_size(experiment, strategy, None)
     except NotReplicatedError:
         pass
-    runs = [experiment[run] for run in range(len(experiment))]
-    traces = []
-    for trace in _in_processes(partial(_simulated, strategy), runs, processes):
+    else:
+        return replicated(experiment, strategy, size, 1, bar)
+    simulated, traces = partial(experiment.simulated, strategy), []
+    for trace in _in_processes(simulated, len(experiment), processes):
         traces.append(trace)
         bar.update(experiment.horizon)
-    return Traces.of(experiment.seeds, traces, partial(experiment.simulated, strategy))
+    return Traces.of(experiment.seeds, traces, simulated)
 
 
 def _in_processes(
-    function: Callable[[Experiment], Trace], runs: list[Experiment], processes: int
+    function: Callable[[int], Trace], num_runs: int, processes: int
 ) -> Iterator[Trace]:
     if processes == 1:
-        yield from map(function, runs)
+        yield from map(function, range(num_runs))
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, torch.set_num_threads, (1,)) as pool:
-        require_picklable(partial(function, runs[0]), pool)
-        yield from pool.map(function, runs)
+    pool = ProcessPoolExecutor(processes, context, _begin, (function,))
+    try:
+        require_picklable(function, pool, "methods and problems")
+        yield from pool.map(_play, range(num_runs))
+    finally:
+        # An error, or Ctrl-C, waits for no other run.
+        shut_down(pool, wait=False)
 
 
-def _simulated(strategy: Strategy, experiment: Experiment) -> Trace:
-    """The record of the only run of an experiment."""
-    return experiment.simulated(strategy, 0)
+# The function of a process, which is sent once and not with each run.
+_function: Any = None
+
+
+def _begin(function: Callable[[int], Trace]) -> None:
+    global _function
+    torch.set_num_threads(1)
+    _function = function
+
+
+def _play(run: int) -> Trace:
+    return _function(run)

@@ -68,15 +68,19 @@ def uses_threads(executor: Executor) -> bool:
     return isinstance(executor, Inline | ThreadPoolExecutor)
 
 
-def unpicklable(objective: Callable[..., Any], error: Exception) -> ObjectiveError:
+def unpicklable(
+    objective: Callable[..., Any], error: Exception, name: str = "objective"
+) -> ObjectiveError:
     """The error of an objective that cannot be sent to other processes."""
     return ObjectiveError(
-        "objective must be picklable to reach other processes, as a function of a module is, got "
+        f"{name} must be picklable to reach other processes, as a function of a module is, got "
         f"{objective!r}: {error}"
     )
 
 
-def require_picklable(objective: Callable[..., Any], executor: Executor) -> None:
+def require_picklable(
+    objective: Callable[..., Any], executor: Executor, name: str = "objective"
+) -> None:
     """Raises an error if an objective cannot reach the processes of a pool.
 
     Raises:
@@ -87,4 +91,4 @@ def require_picklable(objective: Callable[..., Any], executor: Executor) -> None
     try:
         ForkingPickler.dumps(objective)
     except Exception as error:  # pickle raises whatever the object's own methods raise
-        raise unpicklable(objective, error) from error
+        raise unpicklable(objective, error, name) from error

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -72,13 +72,9 @@ class Experiment:
     def __len__(self) -> int:
         return len(self.seeds)
 
-    def __getitem__(self, run: int) -> Experiment:
-        """The experiment of one run."""
-        initial = None
-        if self.initial is not None:
-            initial = self.initial[0][[run]], self.initial[1][[run]]
-        own = {"problems": [self.problems[run]], "seeds": [self.seeds[run]], "initial": initial}
-        return replace(self, **own)
+    def __getstate__(self) -> dict[str, Any]:
+        # Without the tables, which are computed again.
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def simulated(self, strategy: Strategy, run: int, horizon: int | None = None) -> Trace:
         """The `Trace` of one run of a strategy without trials, whose seed is replaced."""
@@ -133,8 +129,8 @@ class Experiment:
 
 def checked_seeds(seeds: Any) -> list[int]:
     """Return seeds as a list, or raise a ValueError if there are none or one is none."""
-    if isinstance(seeds, str) or not hasattr(seeds, "__len__") or not len(seeds):
-        raise ValueError(f"seeds must be at least one seed, got {short(seeds)}")
+    if isinstance(seeds, str | Set) or not hasattr(seeds, "__len__") or not len(seeds):
+        raise ValueError(f"seeds must be a list of at least one seed, got {short(seeds)}")
     return [whole_number(seed, "seeds", least=0) for seed in seeds]
 
 
@@ -167,8 +163,9 @@ def _checked_initial(initial: tuple[Any, Any], num_runs: int, domain: Any) -> tu
             f"initial must be rows and values of shape {num_runs} x n, got {tuple(rows.shape)} and "
             f"{tuple(values.shape)}"
         )
-    if not isinstance(domain, FiniteSet) or rows.is_floating_point():
-        raise ValueError("initial must be rows of a finite set and values")
+    whole = rows.dtype in (torch.int64, torch.int32)
+    if not isinstance(domain, FiniteSet) or not whole or not bool(values.isfinite().all()):
+        raise ValueError("initial must be rows of a finite set and finite values, got others")
     if rows.numel() and not 0 <= int(rows.min()) <= int(rows.max()) < domain.num_points:
         raise ValueError(f"initial must have rows below {domain.num_points}, got {short(rows)}")
-    return rows.to(domain.like.device), values.to(domain.like)
+    return rows.to(domain.like.device, torch.int64), values.to(domain.like)

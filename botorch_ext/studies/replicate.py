@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.replicas import NotReplicatedError, Replicas, Results, Runs
 from botorch_ext.studies.experiments import Experiment, same_points
 from botorch_ext.studies.traces import Traces
+from botorch_ext.widths import Width
 
 # The most bytes of the posteriors of runs that are moved forward together on a CPU, and the share
 # of the free memory of a GPU.
@@ -66,9 +67,8 @@ def replicate(
         The `Traces` of each method.
 
     Raises:
-        ValueError: If an argument is impossible, or if a method is none of those that are moved
-            forward together: widths that are read at one model at a time, on finite sets without
-            contexts.
+        ValueError: If an argument is impossible, or if a method is not supported: the page
+            "Experiments with many seeds" lists those that are.
         RuntimeError: If a checked run asks another point than `simulate`.
 
     Example:
@@ -92,10 +92,16 @@ def replicate(
     if most_bytes is not None:
         most_bytes = whole_number(most_bytes, "most_bytes", least=1)
     checked = whole_number(checked, "checked", least=0)
+    sizes = {}
+    for name, strategy in methods.items():
+        try:
+            sizes[name] = chunk_size(experiment, strategy, most_bytes)
+        except ValueError as error:
+            raise ValueError(f"methods[{name!r}]: {error}") from error
     total = len(methods) * len(experiment) * experiment.horizon
     with tqdm(total=total, disable=not flag(progress, "progress"), unit="evaluation") as bar:
         return {
-            name: replicated(experiment, strategy, most_bytes, checked, bar)
+            name: replicated(experiment, strategy, sizes[name], checked, bar)
             for name, strategy in methods.items()
         }
 
@@ -104,9 +110,14 @@ def require_replicable(strategy: Any, name: str) -> None:
     """Raises a ValueError unless a strategy may be one whose runs are moved forward together."""
     if not isinstance(strategy, Strategy):
         raise ValueError(f"{name} must be a Strategy, got {short(strategy)}")
+    if strategy.history.events:
+        raise ValueError(f"{name} must have no trials, got {short(strategy)}")
     domain = strategy.domain
+    # A class of the user's may do anything.
+    parts = [strategy, getattr(strategy, "judge", None), *_widths_in(strategy)]
+    foreign = [part for part in parts if part is not None and not _is_of_library(part)]
     reasons = {
-        "must have no trials": bool(strategy.history.events),
+        f"must be of the library, with a {type(foreign[0]).__name__}" if foreign else "": foreign,
         "must maximise, as problems do": strategy.minimize,
         "must have a FiniteSet as domain": not isinstance(domain, FiniteSet),
         "must not have a ShardedSet as domain": getattr(domain, "shard", None) is not None,
@@ -115,24 +126,31 @@ def require_replicable(strategy: Any, name: str) -> None:
     }
     for reason, is_so in reasons.items():
         if is_so:
-            raise NotReplicatedError(f"{name} {reason}, got {short(strategy)} on {short(domain)}")
+            kind = type(strategy).__name__
+            raise NotReplicatedError(f"{name}, which {reason}: a {kind} on {short(domain)}")
+
+
+def _is_of_library(part: Any) -> bool:
+    return type(part).__module__.startswith("botorch_ext.")
+
+
+def _widths_in(strategy: Strategy) -> Iterator[Any]:
+    """The widths of a strategy, and the widths inside these."""
+    width = getattr(strategy, "width", None)
+    left = list(width) if isinstance(width, list) else [width]
+    while left:
+        own = left.pop()
+        if isinstance(own, Width):
+            yield own
+            left.append(getattr(own, "width", None))
 
 
 @torch.no_grad()
 def replicated(
-    experiment: Experiment,
-    strategy: Strategy,
-    most_bytes: int | None,
-    num_checked: int,
-    bar: tqdm[Any],
+    experiment: Experiment, strategy: Strategy, size: int, num_checked: int, bar: tqdm[Any]
 ) -> Traces:
-    """All runs of one strategy, as `replicate` describes them.
-
-    Raises:
-        NotReplicatedError: If runs of this strategy are not moved forward together.
-    """
+    """All runs of one strategy, in chunks of a size, as `replicate` describes them."""
     start = time.perf_counter()
-    size = _chunk_size(experiment, strategy, most_bytes)
     chunks = [runs.tolist() for runs in host.arange(len(experiment)).split(size)]
     indices = torch.cat([_run(experiment, strategy, runs, bar) for runs in chunks]).cpu()
     seconds = time.perf_counter() - start
@@ -166,8 +184,12 @@ def _check(experiment: Experiment, strategy: Strategy, run: int, indices: Tensor
         )
 
 
-def _chunk_size(experiment: Experiment, strategy: Strategy, most_bytes: int | None) -> int:
-    """The number of runs whose posteriors fit the memory."""
+def chunk_size(experiment: Experiment, strategy: Strategy, most_bytes: int | None) -> int:
+    """The number of runs whose posteriors fit the memory.
+
+    Raises:
+        NotReplicatedError: If runs of this strategy are not moved forward together.
+    """
     device = experiment.values.device
     if most_bytes is None:
         is_cuda = device.type == "cuda"
@@ -188,7 +210,7 @@ def _replicas(experiment: Experiment, strategy: Strategy, runs: list[int]) -> Re
     else:
         none = values.new_zeros(len(runs), 0)
         initial = none.long(), none
-    has_delays = bool(experiment.delays[runs].any())
+    has_delays = bool(experiment.delays.any())
     own = Runs(seeds, experiment.horizon, has_delays, first.to(values.device), initial)
     return strategy.replicas(own)
 

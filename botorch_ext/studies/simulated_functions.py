@@ -70,8 +70,11 @@ class _Called(Function):
     def __init__(
         self, results: Callable[[Tensor], list[tuple[float, dict[str, float]]]], domain: Domain
     ) -> None:
-        super().__init__(domain, lambda X: X.new_tensor([value for value, _ in results(X)]))
+        super().__init__(domain, self._numbers)
         self.results = results
+
+    def _numbers(self, X: Tensor) -> Tensor:
+        return X.new_tensor([value for value, _ in self.results(X)])
 
     def outcomes(self, x: Tensor) -> dict[str, float]:
         """The outcomes at a ``d``-dim point."""

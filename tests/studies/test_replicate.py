@@ -60,6 +60,10 @@ CASES: dict[str, tuple[Callable[[], bx.Strategy], Any]] = {
     "a number as width": (lambda: A.gp_ucb(DOMAIN, kernel(), noise_variance=0.01, width=2.0), None),
     "first points": (lambda: gp_ucb(num_initial=6), None),
     "initial data": (lambda: gp_ucb(initial=(POINTS[:4], torch.arange(4.0).double())), None),
+    "much initial data": (
+        lambda: gp_ucb(initial=(POINTS[:30], POINTS[:30].sin().sum(dim=-1))),
+        None,
+    ),
     "a prior mean": (lambda: gp_ucb(mean=0.3), None),
     "IGP-UCB": (lambda: A.igp_ucb(DOMAIN, kernel(), **COMMON), None),
     "EC-GP-UCB": (
@@ -122,7 +126,9 @@ def test_runs_ask_the_points_of_simulate(name: str) -> None:
     require_equal(*CASES[name])
 
 
-@pytest.mark.parametrize("name", ["ladder, late", "HE-GP-UCB, late", "BPE-Delay", "GP-UCB-SDF"])
+@pytest.mark.parametrize(
+    "name", ["much initial data", "ladder, late", "HE-GP-UCB, late", "BPE-Delay", "GP-UCB-SDF"]
+)
 def test_folded_rows_ask_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replicated, "_ROOTS", 0.5)
     require_equal(*CASES[name])
@@ -187,3 +193,43 @@ def test_other_methods_are_refused_by_name(name: str) -> None:
     make, reason = REFUSED[name]
     with pytest.raises(ValueError, match=rf"methods.*{reason}"):
         bx.replicate({"a": make()}, PROBLEMS[0], T, seeds=range(2))
+
+
+class OwnWidth(bx.widths.Width):
+    def __call__(self, t: int, model: Any) -> float:
+        return 1.0 + float(model.information_gain()) ** 0.5
+
+
+class OwnSearch(bx.strategies.RandomSearch):
+    pass
+
+
+def told_before() -> bx.Strategy:
+    model = bx.KernelGP(kernel(), noise_variance=0.01)
+    model.add(POINTS[:3], torch.ones(3).double())
+    return bx.strategies.OptimisticStrategy(DOMAIN, model, 2.0)
+
+
+def censored() -> bx.Strategy:
+    return A.mle_ucb(DOMAIN, models(), width=1.0, pending="censor", minimum=-2.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "delay"),
+    [
+        (lambda: A.gp_ucb(DOMAIN, kernel(), noise_variance=0.01, width=OwnWidth()), None),
+        (lambda: OwnSearch(DOMAIN), None),
+        (told_before, None),
+        (censored, POISSON),
+    ],
+)
+def test_what_would_be_played_differently_is_refused_and_compared_by_simulate(
+    make: Callable[[], bx.Strategy], delay: Any
+) -> None:
+    options: dict[str, Any] = {"seeds": range(2), "delay": delay}
+    with pytest.raises(ValueError, match=r"methods\['a'\].*simulate runs it"):
+        bx.replicate({"a": make()}, PROBLEMS[0], 8, **options)
+    traces = bx.compare({"a": make()}, PROBLEMS[0], 8, **options).traces["problem"]["a"]
+    assert traces.indices is None
+    trace = bx.simulate(make(), PROBLEMS[0], 8, delay=delay)
+    assert torch.equal(traces.X[0], trace.X)

@@ -43,7 +43,7 @@ from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
 from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.strategies.prior_warnings import LOOKS, odd_lengthscales, odd_scale
 from botorch_ext.strategies.refutation import Alarm
-from botorch_ext.strategies.replicas import Replicas, Runs
+from botorch_ext.strategies.replicas import NotReplicatedError, Replicas, Runs
 from botorch_ext.widths import Width, as_tensor_like
 from botorch_ext.widths.base import SEVERAL_TIMES, ModelNumbers, as_widths
 from botorch_ext.widths.composed import (
@@ -465,6 +465,10 @@ class BoundsStrategy(Strategy):
         refused = {
             f"a {type(self).__name__}": type(self)._decide is not BoundsStrategy._decide,
             f"models of {type(models).__name__}": not isinstance(models, FiniteCandidates),
+            "a model with data": self._num_data_before > len(self._initial_data_rows),
+            "judges of censored results": self.judge.advises
+            and policy.pending == "censor"
+            and runs.has_delays,
             "models that change": models.grows or models.has_twins or self.refits is not None,
             f"a {type(search).__name__} search": type(search) is not Highest,
             "tests of bounds at several ridges or of pointwise enlargements": tests is not None
@@ -474,7 +478,7 @@ class BoundsStrategy(Strategy):
         }
         for reason, is_refused in refused.items():
             if is_refused:
-                raise self._not_replicated(reason)
+                raise NotReplicatedError(reason)
         fresh = cast(FiniteCandidates, models).at_ridges((1.0,))
         return BoundsReplicas(runs, fresh, self.width, policy, self.judge)
 

@@ -95,9 +95,7 @@ class PredictionTests(Judge):
 
     def tests_of_runs(self) -> RunningTests | None:
         if self._assumed or self.running.sides != ("optimistic",):
-            raise NotReplicatedError(
-                "methods must have judges that test upper bounds and no norms, got another one"
-            )
+            raise NotReplicatedError("tests of lower bounds or of norms")
         return self.running
 
     def complete(self, report: dict[str, Any]) -> dict[str, Any]:

@@ -120,8 +120,7 @@ class Judge(State):
             NotReplicatedError: If the judge does not decide for several runs.
         """
         if type(self) not in (Judge, Likeliest, Credible, Averaging, Schedule):
-            kind = type(self).__name__
-            raise NotReplicatedError(f"methods must have judges for several runs, got a {kind}")
+            raise NotReplicatedError(f"a {type(self).__name__} judge")
         return None
 
     def complete(self, report: dict[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from botorch_ext.strategies.fixed_design.survivors import (
 )
 from botorch_ext.strategies.initial_checks import probes_of
 from botorch_ext.strategies.refutation import Alarm
-from botorch_ext.strategies.replicas import Replicas, Runs
+from botorch_ext.strategies.replicas import NotReplicatedError, Replicas, Runs
 from botorch_ext.widths import Width, as_width
 from botorch_ext.widths.base import check_delta
 from botorch_ext.widths.composed import require_plain
@@ -238,9 +238,11 @@ class PhasedElimination(RoundStrategy):
     def replicas(self, runs: Runs) -> Replicas:
         allowance = getattr(self.round_lengths, "allowance", None)
         if getattr(allowance, "learns", False):
-            raise self._not_replicated("rounds whose lengths depend on seen delays")
+            raise NotReplicatedError("rounds whose lengths depend on seen delays")
+        if runs.initial[0].shape[1]:
+            raise ValueError("initial must be None for rounds, which start from the prior")
         if self.waits and runs.has_delays:
-            raise self._not_replicated("rounds that wait for late results")
+            raise NotReplicatedError("rounds that wait for late results")
         if runs.horizon > self.horizon:
             raise ValueError(f"horizon must be at most {self.horizon}, got {runs.horizon}")
         models = CandidateModels.of(self.model).on(cast(FiniteSet, self.domain).points)

@@ -10,7 +10,7 @@ from botorch_ext.domains import host
 from botorch_ext.domains.ranks import are_highest, reach
 from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.finite_models import FiniteCandidates
-from botorch_ext.models.replicated import PriorCovariances, ReplicatedPosterior
+from botorch_ext.models.replicated import PriorCovariances, ReplicatedPosterior, bytes_kept
 from botorch_ext.search.intersected import narrowest
 from botorch_ext.strategies.base import seed_of_step
 from botorch_ext.strategies.replicas import Replicas, Results, Runs, widths_of
@@ -32,8 +32,14 @@ class RoundReplicas(Replicas):
         self, runs: Runs, models: FiniteCandidates, width: Width, lengths: list[int]
     ) -> None:
         super().__init__(runs)
-        self.width, self._ridges = width, fixed_design_ridges(width)
-        self._models, self._prior = models, PriorCovariances(models)
+        self.width, ridges = width, fixed_design_ridges(width) or (1.0,)
+        self._num_ridges, self._models, self._prior = len(ridges), models, PriorCovariances(models)
+        # Whether the planned rows are those of all results.
+        self._is_told_planner = not runs.has_delays and len(ridges) == 1
+        self._at_ridges, self._prior_at_ridges = models, self._prior
+        if len(ridges) > 1:
+            self._at_ridges = models.at_ridges(ridges)
+            self._prior_at_ridges = PriorCovariances(models, len(ridges))
         ends = np.cumsum(lengths).tolist()
         self._lengths = dict(zip([0, *ends], lengths, strict=False))
         self._pivots = least_pivot(models.variance)
@@ -43,8 +49,9 @@ class RoundReplicas(Replicas):
 
     @property
     def num_bytes(self) -> int:
-        longest, num_ridges = max(self._lengths.values()), len(self._ridges or (1.0,))
-        return 8 * longest * self.survivors.numel() * (num_ridges + 1)
+        variance = self._models.variance.expand(self.survivors.shape)
+        num = 1 if self._is_told_planner else 1 + self._num_ridges
+        return num * bytes_kept(variance, max(self._lengths.values()))
 
     def _decide(self, step: int) -> Tensor:
         if step in self._lengths:
@@ -54,7 +61,7 @@ class RoundReplicas(Replicas):
         return torch.where(ties, self._ranks, -1).argmax(dim=1, keepdim=True)
 
     def tell(self, results: Results) -> None:
-        if results.at_once and self._told is self._planner:
+        if results.at_once and self._is_told_planner:
             self._told.add(results.index, results.values)
             self.newest = None
             return
@@ -77,20 +84,16 @@ class RoundReplicas(Replicas):
         self._errors = torch.where(self.survivors, self._pivots, 0).amax(dim=1, keepdim=True)
         self._planner = ReplicatedPosterior(self._models, self._prior, R, length)
         self._told = self._planner
-        if self._ridges is not None:
-            prior = PriorCovariances(self._models, len(self._ridges))
-            at_ridges = self._models.at_ridges(self._ridges)
-            self._told = ReplicatedPosterior(at_ridges, prior, R, length)
-        elif self.runs.has_delays:
-            self._told = ReplicatedPosterior(self._models, self._prior, R, length)
+        if not self._is_told_planner:
+            prior = self._prior_at_ridges
+            self._told = ReplicatedPosterior(self._at_ridges, prior, R, length)
 
     def _close(self) -> None:
         """Drops every point whose upper bound is below the largest lower bound."""
         told, R = self._told, self.runs.num_runs
-        num_ridges = 1 if self._ridges is None else len(self._ridges)
         widths, offsets = widths_of(told, self.width)
         half = widths[:, None] * told.std + offsets[:, None]
-        mean, half = (values.view(R, num_ridges, -1) for values in (told.mean, half))
+        mean, half = (values.view(R, self._num_ridges, -1) for values in (told.mean, half))
         mean, half = narrowest(mean, half, dim=1)
         lower = (mean - half).masked_fill(~self.survivors, -torch.inf)
         upper = (mean + half).masked_fill(~self.survivors, -torch.inf)
