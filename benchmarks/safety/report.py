@@ -119,14 +119,16 @@ def _promises(rows: Sequence[Row]) -> str:
             "false alarms": num_refuted(own),
             "share certified": _mean(own, "share"),
         }
-        for problem, method, own in cells(rows, TABLES, "promises")
+        for table in ("promises", "anywhere")
+        for problem, method, own in cells(rows, TABLES, table)
     ]
     return section(
         "What is promised",
         f"Runs of {TABLES['promises'].horizon} trials on {POINTS['promises']} points, d = 1 and 2 "
         f"in turns. With eps, results look safer by {EPS} than the RKHS part, and the outcome is "
         f"less safe by {EPS} everywhere. With a radius, a trial is unsafe if any point within it "
-        "is. "
+        "is. The rows of boxes and contexts have the functions of norm B of a box, where the share "
+        f"is that at the end. "
         '"least slack" always asks the certified point that is truly nearest to the limit, which '
         f"no method can know. delta = {DELTA} allows so many runs that fail, with a false-alarm "
         f"rate of {FALSE_ALARM:g}.",

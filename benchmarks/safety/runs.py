@@ -13,6 +13,7 @@ import botorch_ext as bx
 from benchmarks.common.kernels import rbf
 from benchmarks.common.tabled_runs import Table
 from benchmarks.common.tables import Row
+from benchmarks.safety.anywhere import BOX, CONTEXTS, play_anywhere
 from benchmarks.safety.loops import AROUND, play_loop
 from benchmarks.tight.runs import (
     DELTA,
@@ -44,6 +45,7 @@ TABLES = {
         100,
         30,
     ),
+    "anywhere": Table([BOX, CONTEXTS], ("mixture",), 100, 30),
     "loops": Table(AROUND, ("mixture",), 34, 10),
 }
 #: The number of points in the sets of each table.
@@ -123,7 +125,8 @@ class Scene:
 
 def play(case: Case) -> Row:
     """What a run found."""
-    return play_loop(case) if case.table == "loops" else _play(case)
+    elsewhere = {"anywhere": play_anywhere, "loops": play_loop}
+    return elsewhere.get(case.table, _play)(case)
 
 
 def _play(case: Case) -> Row:

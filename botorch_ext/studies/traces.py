@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -21,11 +21,27 @@ if TYPE_CHECKING:
 
 #: What a mean over runs is taken of.
 Score = Literal["cumulative_regret", "simple_regret", "regret", "values", "observations"]
-_SCORES = ("cumulative_regret", "simple_regret", "regret", "values", "observations")
+_SCORES: tuple[Score, ...] = get_args(Score)
+
+
+class _Regret:
+    """The scores that follow from the regret of each evaluation, ``... x T``."""
+
+    regret: Tensor
+
+    @property
+    def cumulative_regret(self) -> Tensor:
+        """The running sums of the regret, in its shape."""
+        return self.regret.cumsum(dim=-1)
+
+    @property
+    def simple_regret(self) -> Tensor:
+        """The least regrets of the steps so far, in the shape of the regret."""
+        return self.regret.cummin(dim=-1).values
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(_Regret):
     """The record of a simulation of T evaluations, with all tensors on the CPU.
 
     Args:
@@ -73,17 +89,6 @@ class Trace:
         ]
         return "\n  ".join(lines)
 
-    @property
-    def cumulative_regret(self) -> Tensor:
-        """The ``T`` running sums of the regret."""
-        # On the CPU, because running sums on CUDA are not deterministic.
-        return self.regret.cpu().cumsum(dim=0).to(self.regret)
-
-    @property
-    def simple_regret(self) -> Tensor:
-        """The ``T`` least regrets of the steps so far."""
-        return self.regret.cummin(dim=0).values
-
     def to_pandas(self) -> pd.DataFrame:
         """The evaluations as a data frame.
 
@@ -113,7 +118,7 @@ class Trace:
 
 
 @dataclass(frozen=True, eq=False)
-class Traces:
+class Traces(_Regret):
     """The records of R simulations of T evaluations, with all tensors on the CPU.
 
     ``traces[r]`` is the `Trace` of a run, with its strategy: the run is simulated again for it.
@@ -175,16 +180,6 @@ class Traces:
             mean, error = self.mean_and_error(name)[-1].tolist()
             lines.append(f"{name.replace('_', ' ')}: {mean:.6g} +- {error:.2g}")
         return "\n  ".join(lines)
-
-    @property
-    def cumulative_regret(self) -> Tensor:
-        """The running sums of the regret, ``R x T``."""
-        return self.regret.cumsum(dim=1)
-
-    @property
-    def simple_regret(self) -> Tensor:
-        """The least regrets of the steps so far, ``R x T``."""
-        return self.regret.cummin(dim=1).values
 
     def mean_and_error(self, score: Score = "cumulative_regret") -> Tensor:
         """The mean over the runs at each step, and its standard error.
