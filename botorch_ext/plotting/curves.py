@@ -26,7 +26,7 @@ Curves = Mapping[str, Any]
 
 
 def plot_regret(
-    curves: Curves | Trace | RunResult | Study | Strategy,
+    curves: Curves | Trace | Traces | RunResult | Study | Strategy,
     ax: Axes | None = None,
     *,
     cumulative: bool = True,
@@ -38,7 +38,7 @@ def plot_regret(
         curves: From the name of a method to its regret per step, ``seeds x T`` (or ``T``), in units
             of the objective; NumPy arrays, tensors or nested lists. Or a `Trace`, a `RunResult`, a
             study or a strategy, alone or under names, or under a name a list of them with equally
-            many evaluations, one for each seed. Or, under names, the `Traces` of many seeds. A
+            many evaluations, one for each seed. Or the `Traces` of many seeds, likewise. A
             trace knows the maximum. A result, a study and a strategy do not: their regret is how
             much worse the value of each trial that they asked is than the best value known inside
             the space, in the order of telling. The best value may be one that was attached or given
@@ -57,7 +57,7 @@ def plot_regret(
         ValueError: No curve, one of the wrong shape, a study without a trial that was asked and
             told, or an unknown center.
     """
-    if isinstance(curves, Trace | RunResult | Study | Strategy):
+    if isinstance(curves, Trace | Traces | RunResult | Study | Strategy):
         curves = {_name_of(curves): curves}
     if isinstance(curves, Mapping):
         curves = {name: _regret_of(name, own) for name, own in curves.items()}
@@ -96,7 +96,9 @@ def plot_best_value(
     return _plot_curves(arrays, ax, "best value so far", center)
 
 
-def _name_of(played: Trace | RunResult | Study | Strategy) -> str:
+def _name_of(played: Trace | Traces | RunResult | Study | Strategy) -> str:
+    if isinstance(played, Traces):
+        return "regret"
     if isinstance(played, Study):
         return played.name
     return type(played if isinstance(played, Strategy) else played.strategy).__name__

@@ -60,7 +60,10 @@ class Experiment:
         each = _one_for_each(problems, domain, len(own))
         for problem in set(each):
             if not same_points(problem.domain, domain):
-                raise ValueError(f"problems must be on the domain of the methods, got {problem!r}")
+                raise ValueError(
+                    "problems must be on the domain of the methods, got a "
+                    f"{type(problem).__name__} on {short(problem.domain)}"
+                )
             if problem.optimal_value is None:
                 raise ValueError("problems must have a known optimal_value, got None")
         if noise_std is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import index
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
@@ -168,7 +169,7 @@ class Traces(_Regret):
         return cls(seeds, **stacked, seconds=seconds, simulated=simulated)
 
     def __getitem__(self, run: int) -> Trace:
-        return self.simulated(range(len(self))[run])
+        return self.simulated(range(len(self))[index(run)])
 
     def __len__(self) -> int:
         return len(self.seeds)
