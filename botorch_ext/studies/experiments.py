@@ -157,8 +157,9 @@ def same_points(one: Any, other: Any) -> bool:
 
 
 def _checked_initial(initial: tuple[Any, Any], num_runs: int, domain: Any) -> tuple[Tensor, Tensor]:
+    device = domain.like.device
     try:
-        rows, values = (torch.as_tensor(each) for each in initial)
+        rows, values = (torch.as_tensor(each, device=device) for each in initial)
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(f"initial must be rows and values, got {short(initial)}") from None
     if rows.shape != values.shape or rows.ndim != 2 or len(rows) != num_runs:
@@ -171,4 +172,4 @@ def _checked_initial(initial: tuple[Any, Any], num_runs: int, domain: Any) -> tu
         raise ValueError("initial must be rows of a finite set and finite values, got others")
     if rows.numel() and not 0 <= int(rows.min()) <= int(rows.max()) < domain.num_points:
         raise ValueError(f"initial must have rows below {domain.num_points}, got {short(rows)}")
-    return rows.to(domain.like.device, torch.int64), values.to(domain.like)
+    return rows.to(device, torch.int64), values.to(domain.like)

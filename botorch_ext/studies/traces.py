@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import short
-from botorch_ext.domains import Domain
+from botorch_ext.domains import Domain, host
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.answers.tables import frame
 from botorch_ext.strategies.events import place_of
@@ -214,8 +214,8 @@ class Traces(_Regret):
         R, T = self.values.shape
         scores = ("values", "observations", "delays", "told_at", "regret", *_SCORES[:2])
         columns: dict[str, Any] = {
-            "seed": torch.tensor(self.seeds).repeat_interleave(T),
-            "evaluation": torch.arange(1, T + 1).repeat(R),
+            "seed": host.tensor(self.seeds).repeat_interleave(T),
+            "evaluation": host.arange(1, T + 1).repeat(R),
         }
         if self.indices is not None:
             columns["index"] = self.indices.flatten()

@@ -49,7 +49,7 @@ class Function(KnownFunction):
         return _Quotients.apply(X, self._values, self.domain)
 
     def _values(self, X: Tensor) -> Tensor:
-        values = torch.as_tensor(self.f(X.detach())).detach().to(X)
+        values = torch.as_tensor(self.f(X.detach()), device=X.device).detach().to(X.dtype)
         if values.shape != X.shape[:1] or not bool(values.isfinite().all()):
             raise ValueError(
                 f"f must return a finite value for each of {len(X)} points, got {short(values)}"

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext.domains import host
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.replicated import PriorCovariances, ReplicatedPosterior
 from botorch_ext.search.intersected import HalfWidths, intersected
@@ -100,7 +101,7 @@ class BoundsReplicas(Replicas):
         standing: Any = _Standing(self._models, num_told + 1, self._evidence)
         contenders = self.judge.contenders(standing)
         if isinstance(contenders, list):
-            mask = torch.zeros(1, self._num_models, dtype=torch.bool)
+            mask = host.full((1, self._num_models), False)
             mask[0, contenders] = True
             contenders = mask.to(self._told.mean.device)
         return contenders, self.judge.weights(standing)
