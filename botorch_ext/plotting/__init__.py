@@ -8,7 +8,7 @@ Matplotlib is imported by the functions, not with the package: ``pip install 'bo
 
 from botorch_ext.plotting.certificates import plot_certificate
 from botorch_ext.plotting.contexts import plot_action_map, plot_action_map_1d
-from botorch_ext.plotting.curves import plot_best_value, plot_regret
+from botorch_ext.plotting.curves import plot_best_value, plot_comparison, plot_regret
 from botorch_ext.plotting.insurance import plot_insurance
 from botorch_ext.plotting.models import plot_model_bands, plot_models
 from botorch_ext.plotting.posteriors import plot_posterior_1d, plot_posterior_2d
@@ -24,6 +24,7 @@ __all__ = [
     "plot_action_map_1d",
     "plot_best_value",
     "plot_certificate",
+    "plot_comparison",
     "plot_contours",
     "plot_feedback",
     "plot_importance",

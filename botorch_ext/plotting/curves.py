@@ -10,6 +10,7 @@ import numpy as np
 from botorch_ext.checks import short
 from botorch_ext.plotting.style import PALETTE, axes_or_new, to_numpy
 from botorch_ext.strategies import Strategy
+from botorch_ext.studies.compare import Comparison
 from botorch_ext.studies.run import RunResult
 from botorch_ext.studies.study import Study
 from botorch_ext.studies.traces import Trace, Traces
@@ -66,6 +67,25 @@ def plot_regret(
         arrays = {name: values.cumsum(axis=1) for name, values in arrays.items()}
     label = "cumulative regret" if cumulative else "regret per step"
     return _plot_curves(arrays, ax, label, center)
+
+
+def plot_comparison(comparison: Comparison, *, cumulative: bool = True) -> list[Axes]:
+    """Regret of all methods of a comparison, on axes of their own for each problem.
+
+    Args:
+        comparison: What `compare` returned.
+        cumulative: As for `plot_regret`.
+
+    Returns:
+        The axes of the problems, side by side in a new figure.
+    """
+    import matplotlib.pyplot as plt
+
+    num = len(comparison.traces)
+    _, axes = plt.subplots(1, num, figsize=(5.0 * num, 4.0), squeeze=False, layout="constrained")
+    for ax, (problem, methods) in zip(axes[0], comparison.traces.items(), strict=True):
+        plot_regret(methods, ax, cumulative=cumulative).set_title(problem)
+    return list(axes[0])
 
 
 def plot_best_value(

@@ -23,7 +23,6 @@ from botorch_ext.studies.traces import Score, Trace, Traces
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,28 +86,6 @@ class Comparison:
                 rows.append((problem, method, len(traces), *last, traces.seconds))
         names = ("problem", "method", "runs", "mean", "error", "seconds")
         return frame(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
-
-    def plot(self, cumulative: bool = True) -> Figure:
-        """A figure of the regret of all methods, with an axis for each problem.
-
-        Args:
-            cumulative: As for `plot_regret`.
-
-        Returns:
-            The figure.
-        """
-        import matplotlib.pyplot as plt
-
-        from botorch_ext.plotting import plot_regret
-
-        size = 5.0 * len(self.traces), 4.0
-        figure, axes = plt.subplots(
-            1, len(self.traces), figsize=size, squeeze=False, layout="constrained"
-        )
-        for ax, (problem, methods) in zip(axes[0], self.traces.items(), strict=True):
-            plot_regret(methods, ax, cumulative=cumulative)
-            ax.set_title(problem)
-        return figure
 
 
 Method = Strategy | Callable[[Any], Strategy]

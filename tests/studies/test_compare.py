@@ -9,7 +9,7 @@ import torch
 from gpytorch.kernels import RBFKernel
 
 import botorch_ext as bx
-from botorch_ext.plotting import plot_regret
+from botorch_ext.plotting import plot_comparison, plot_regret
 from botorch_ext.problems import Function
 from botorch_ext.studies import compare
 
@@ -65,9 +65,9 @@ def test_tables_and_pictures(comparison):
     (row,) = summary[(summary.problem == "box") & (summary.method == "random")].to_dict("records")
     assert (row["mean"], row["error"], row["runs"]) == (mean, error, 3)
     assert len(plot_regret(traces).get_lines()) == 1
-    figure = comparison.plot()
-    assert [ax.get_title() for ax in figure.axes] == ["set", "box"]
-    lines = figure.axes[1].get_lines()
+    axes = plot_comparison(comparison)
+    assert [ax.get_title() for ax in axes] == ["set", "box"]
+    lines = axes[1].get_lines()
     assert lines[1].get_ydata()[-1] == pytest.approx(float(traces.cumulative_regret[:, -1].mean()))
 
 
