@@ -170,13 +170,18 @@ def plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int | None) ->
     return Plan(domain.points[indices], std, model.noise_variance, indices)
 
 
+def highest_by_rank(variance: Tensor, ranks: Tensor, error: Tensor) -> Tensor:
+    """The row of the largest variance, ``... x 1``; of variances that are equal up to their rounding
+    error, the row of the highest rank."""
+    return torch.where(are_highest(variance, error), ranks, -1).argmax(dim=-1, keepdim=True)
+
+
 def _highest(
     variance: Tensor, ranks: Tensor, error: Tensor, shard: Shard | None
 ) -> tuple[Tensor, Tensor]:
     """The row of the largest variance and that variance, ``(1,)`` each; of variances that are equal
     up to their rounding error, the row of the highest rank."""
-    highest = are_highest(variance, error)
-    index = torch.where(highest, ranks, -1).argmax(dim=0, keepdim=True)
+    index = highest_by_rank(variance, ranks, error)
     if shard is None:
         return index, variance[index]
     places = [ranks[index], index + shard.start]

@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains import host
-from botorch_ext.domains.ranks import are_highest, reach
+from botorch_ext.domains.ranks import reach
 from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.replicated import PriorCovariances, ReplicatedPosterior, bytes_kept
 from botorch_ext.search.intersected import narrowest
+from botorch_ext.search.planning import highest_by_rank
 from botorch_ext.strategies.base import seed_of_step
 from botorch_ext.strategies.replicas import Replicas, Results, Runs, widths_of
 from botorch_ext.widths import Width
@@ -57,8 +58,7 @@ class RoundReplicas(Replicas):
         if step in self._lengths:
             self._open(step)
         variance = self._planner.variance.masked_fill(~self.survivors, -torch.inf)
-        ties = are_highest(variance, self._errors)
-        return torch.where(ties, self._ranks, -1).argmax(dim=1, keepdim=True)
+        return highest_by_rank(variance, self._ranks, self._errors)
 
     def tell(self, results: Results) -> None:
         if results.at_once and self._is_told_planner:
