@@ -171,8 +171,8 @@ def plan_on_set(domain: FiniteSet, model: KernelGP, q: int, seed: int | None) ->
 
 
 def highest_by_rank(variance: Tensor, ranks: Tensor, error: Tensor) -> Tensor:
-    """The row of the largest variance, ``... x 1``; of variances that are equal up to their rounding
-    error, the row of the highest rank."""
+    """The row of the largest variance, ``... x 1``; of variances that are equal up to their
+    rounding error, the row of the highest rank."""
     return torch.where(are_highest(variance, error), ranks, -1).argmax(dim=-1, keepdim=True)
 
 
