@@ -41,7 +41,8 @@ class CertifiedSafe(AcquisitionFunction):
     together, so a loop makes a new `CertifiedSafe` after every result, with the same numbers and
     hyperparameters.
 
-    The bounds are those of the data that the models have been told when this is made. Pending
+    The bounds are those of the data that the models have been told when this is made; as long as
+    one of the models has no data, only seeds are certified. Pending
     points never count in them. The bounds of former data are not intersected with these: such
     running bounds would certify more, and the present ones are valid too.
 
@@ -202,7 +203,7 @@ class CertifiedSafe(AcquisitionFunction):
         starts of `initial_conditions`.
 
         An optimiser may leave the certified set all the same: compare `slack` with 0 before a point
-        is used, or call ``optimize``.
+        is used, or call ``optimize``, which also works where only seeds are certified.
 
         Returns:
             For each outcome a function of one point, ``d``, and True. The function is non-negative

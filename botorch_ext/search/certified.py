@@ -44,8 +44,8 @@ class CertifiedBounds(Immutable):
         model: The model of the quantity with its data; pending points do not count.
         width: The width, whose ridges are multiples of the noise variance of the model.
         misspecification: eps, the largest distance of the quantity to what the model can express.
-        limit: The limit of the quantity. So that B alone certifies nothing, the bounds are then
-            infinite until there are data. None if it has none; then its bounds are kept within
+        limit: The limit of the quantity. Its bounds are infinite until there are data, so that B
+            alone certifies nothing before. None if it has none; then its bounds are kept within
             the prior mean +- B times the prior standard deviation.
     """
 
@@ -127,7 +127,7 @@ class CertifiedBounds(Immutable):
         """The lengths of the intervals at ``m x d`` points, in lengths of those of the prior,
         ``m``."""
         _, reach = self._prior_interval(self._model.transform_inputs(X))
-        return self.length(X) / (2 * reach)
+        return shares_of(self.length(X), 2 * reach)
 
     def slack(self, X: Tensor) -> Tensor:
         """By how much the worst value that the bounds allow is within the limit, ``m``."""
@@ -150,6 +150,11 @@ class CertifiedBounds(Immutable):
         """The middles and the half-lengths of the prior intervals, ``m`` each."""
         mean, std = self._prior.mean_and_std(Z)
         return mean, self.width.rkhs_bound * std + self.eps
+
+
+def shares_of(lengths: Tensor, of_prior: Tensor) -> Tensor:
+    """The lengths of intervals in lengths of those of the prior; 0 where the prior is certain."""
+    return lengths / of_prior.clamp_min(torch.finfo(lengths.dtype).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +237,7 @@ class CertifiedSet:
         rows = spread_best(_values(acqf, inside), inside, box, num_restarts) if len(inside) else []
         # BoTorch shows its warning of an ascent that fails past all filters, and the end of such an
         # ascent may be the best point all the same.
-        with warnings.catch_warnings(record=True):
+        with warnings.catch_warnings(record=True), torch.enable_grad():
             ends = [
                 gen_candidates_scipy(
                     inside[row].view(1, 1, -1),

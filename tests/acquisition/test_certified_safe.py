@@ -271,9 +271,11 @@ def test_models_that_are_not_exact_and_plain_are_refused():
         made({"pressure": good, "purity": good}, good)
 
 
-def test_models_without_data_certify_and_are_searched():
+@torch.no_grad()
+def test_models_without_data_certify_seeds_alone():
     models = {name: model_of(kernel, 0, 0) for name, kernel in KERNELS.items()}
     told = model_of(KERNELS["purity"], 5, 1)
     acqf = made(models, UpperConfidenceBound(told, beta=4.0), rkhs_bound=0.3)
     X, _ = acqf.optimize([[0.0, 0.0], [1.0, 1.0]], num_restarts=1, raw_samples=8)
-    assert acqf.slack(X) >= 0
+    assert X.tolist() == SEED
+    assert acqf.slack(drawn(9, 1, 2, seed=3)).tolist() == [-torch.inf] * 9

@@ -13,12 +13,12 @@ from torch import Tensor
 from botorch_ext.domains.ranks import first_highest
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
-from botorch_ext.search.certified import CertifiedBounds
+from botorch_ext.models.norm_bounds import gram_and_residuals
+from botorch_ext.search.certified import CertifiedBounds, shares_of
 from botorch_ext.search.intersected import HalfWidths
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, TrialRows
 from botorch_ext.strategies.events import Asked, Attached, Event, History
-from botorch_ext.strategies.refutation import Alarm
 from botorch_ext.widths.limits import Limit, assumptions_at, rounding
 from botorch_ext.widths.tight import Ladder
 from botorch_ext.widths.told_data import ToldData
@@ -111,13 +111,13 @@ class SafeBounds(State, ListedBounds):
         ridges = width.ridges or ()
         self._first = ridges.index(1.0)
         noise = model.noise_variance * points.new_tensor(ridges)
+        self._noise = float(model.noise_variance)
         posterior = FinitePosterior(model.kernel, points, noise, model.mean)
         mean, std = (each[self._first] for each in posterior.prior(points))
         reach = width.rkhs_bound * std + self.eps
         if self.eps:
             posterior.keep_weights()
         self.rows = TrialRows(posterior, policy)
-        self._alarm = Alarm(assumptions_at(width, misspecification))
         #: Whether the told data refute the model: the bounds contradict each other at some point,
         #: or the lower bound of the RKHS norm exceeds B.
         self.is_refuted = False
@@ -131,7 +131,7 @@ class SafeBounds(State, ListedBounds):
 
     @property
     def shares(self) -> Tensor:
-        return (self.upper - self.lower) / self._prior_length
+        return shares_of(self.upper - self.lower, self._prior_length)
 
     def told_mean(self, history: History) -> Tensor:
         """The posterior mean of the told data at all points, ``N``."""
@@ -149,10 +149,12 @@ class SafeBounds(State, ListedBounds):
         half = HalfWidths(widths, eps, eps if self.eps else None).of(told.std, norms)
         self.lower = torch.maximum(self.lower, (told.mean - half).amax(dim=0))
         self.upper = torch.minimum(self.upper, (told.mean + half).amin(dim=0))
-        self.is_refuted = bool((self.lower > self.upper + self.tolerance).any())
-        if self._alarm.begin(told.num_observations):
-            own = ToldData.of(told.select(self._first))
-            self.is_refuted |= self._alarm.look(own) is not None
+        # The norm is tested after every result, since a point may be unsafe until it is refuted.
+        K, y = gram_and_residuals(told)
+        own = ToldData(K[self._first], y[self._first], self._noise)
+        self.is_refuted = bool((self.lower > self.upper + self.tolerance).any()) or own.refute(
+            assumptions_at(self.width, self.eps)
+        )
 
     def gains(self, target: int) -> Tensor:
         posterior, row = self.rows.current().posterior, self._first

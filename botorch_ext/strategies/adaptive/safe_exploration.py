@@ -76,9 +76,9 @@ class SafeExploration(Strategy):
     within their limits.
 
     A point is certified if it is a seed, or if the confidence bounds of every outcome are within
-    its limit there, and within ``radius`` of there. The bounds follow from results, so that
-    ``rkhs_bound`` alone certifies nothing, and are intersected over time, so that certified points
-    stay certified.
+    its limit there, and within ``radius`` of there. The bounds are infinite until there is a
+    result, so that ``rkhs_bound`` alone certifies nothing before, and are intersected over time,
+    so that certified points stay certified.
 
     Until the first result is told, only seeds are asked, in turn, whatever ``rule`` is: a wrong
     model is often refuted there. Then a step asks the point with the highest upper bound of the

@@ -195,7 +195,7 @@ class SafeBox:
         X = self._box.require_contains(rule(self._starts, *given), "rule")
         if len(X) != 1 or not self.is_certified(X[0]):
             raise ValueError(f"rule must return a certified point, got {X.tolist()}")
-        return X[0]
+        return X[0].detach()
 
     def safest(self) -> Tensor:
         return self._best(lambda X: self._value.now.bounds(X)[0])

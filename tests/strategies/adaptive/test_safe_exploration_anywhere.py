@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from gpytorch.kernels import LinearKernel
 
 import botorch_ext as bx
 from botorch_ext.exceptions import ModelRefutedWarning, NoCertifiedPointError
@@ -344,3 +345,50 @@ def test_what_is_certified_anywhere_is_a_question_of_slack():
     assert problem.made().slack([[4.9]]).tolist() == [-torch.inf]
     inside, outside = problem.made().certificate()
     assert (inside, outside) == pytest.approx((4.0, 4.0))  # twice B
+
+
+def test_models_are_tested_after_every_result_on_sets_and_in_boxes():
+    kernel = rbf(0.1)
+    model = bx.KernelGP(kernel, noise_variance=0.01)
+    points = torch.linspace(0.0, 1.0, 21, dtype=torch.float64)[:, None]
+
+    def refuted_at(domain):
+        strategy = bx.algorithms.safe_exploration(
+            domain,
+            model,
+            outcome_models={"pressure": model},
+            thresholds={"pressure": "<= 9"},
+            safe_seed=[[0.0]],
+            rkhs_bound=1.0,
+            noise_std=0.1,
+        )
+        for i in range(45):
+            outcome = 0.0 if i < 33 else 0.75 * (-1) ** i
+            strategy.attach(points[(8 * i) % 21], 0.0, outcomes={"pressure": outcome})
+            if strategy.refuted_at is not None:
+                return strategy.refuted_at
+        return None
+
+    with pytest.warns(ModelRefutedWarning):
+        found = [refuted_at(domain) for domain in (bx.FiniteSet(points), bx.Box([(0.0, 1.0)]))]
+    assert found[0] == found[1] > 33
+
+
+def test_where_the_prior_is_certain_nothing_is_wide():
+    model = bx.KernelGP(LinearKernel(), noise_variance=0.01)
+    strategy = bx.algorithms.safe_exploration(
+        bx.FiniteSet(torch.linspace(0.0, 1.0, 11, dtype=torch.float64)[:, None]),
+        model,
+        outcome_models={"pressure": model},
+        thresholds={"pressure": "<= 2"},
+        safe_seed=[[0.1]],
+        rkhs_bound=2.0,
+        noise_std=0.1,
+        rule="widest",
+    )
+    asked = []
+    for _ in range(8):
+        trial = strategy.ask()
+        asked.append(float(trial.x))
+        strategy.tell(trial, float(trial.x), {"pressure": float(trial.x)})
+    assert 0.0 not in asked
