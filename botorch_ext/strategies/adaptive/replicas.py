@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from botorch_ext.domains import host
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.replicated import PriorCovariances, ReplicatedPosterior
 from botorch_ext.search.intersected import HalfWidths, intersected
@@ -47,8 +46,8 @@ class BoundsReplicas(Replicas):
         ladder = ladder_of(widths[0])
         ridges = (1.0,) if ladder is None or ladder.ridges is None else ladder.ridges
         self._num_models, self._num_ridges = len(models), len(ridges)
-        self._enlargements = [pointwise_misspecification(own) for own in widths]
-        keeps_weights = any(self._enlargements)
+        enlargements = [pointwise_misspecification(own) for own in widths]
+        keeps_weights = any(enlargements)
         prior, at_ridges = PriorCovariances(models, len(ridges)), models.at_ridges(ridges)
         rows, values = runs.initial
         num_rows = rows.shape[1] + runs.horizon
@@ -64,6 +63,11 @@ class BoundsReplicas(Replicas):
         tests = judge.tests_of_runs()
         self._tests = None if tests is None else _Tests(tests, runs, self._num_models, told.mean)
         self._own_ridge, self._models = ridges.index(1.0), models
+        # eps of each member; None if no width is enlarged at each point.
+        self._eps: Tensor | None = None
+        if keeps_weights:
+            eps = told.mean.new_tensor(enlargements).expand(len(models))
+            self._eps = eps.repeat_interleave(len(ridges)).repeat(runs.num_runs)
 
     @property
     def num_bytes(self) -> int:
@@ -71,7 +75,7 @@ class BoundsReplicas(Replicas):
 
     def _decide(self, step: int) -> Tensor:
         asked, told, R = self._asked, self._told, self.runs.num_runs
-        half = self._half(asked, asked.std)
+        half = self._half()
         upper = told.mean + half
         if self._num_ridges > 1:
             upper = intersected(upper, self._num_ridges, 1)
@@ -101,9 +105,11 @@ class BoundsReplicas(Replicas):
         standing: Any = _Standing(self._models, num_told + 1, self._evidence)
         contenders = self.judge.contenders(standing)
         if isinstance(contenders, list):
-            mask = host.full((1, self._num_models), False)
-            mask[0, contenders] = True
-            contenders = mask.to(self._told.mean.device)
+            like = self._told.noise_variance[None, : self._num_models]
+            mask = torch.zeros_like(like, dtype=torch.bool)
+            for position in contenders:
+                mask[:, position] = True
+            contenders = mask
         return contenders, self.judge.weights(standing)
 
     def _evidence(self) -> Tensor:
@@ -140,22 +146,21 @@ class BoundsReplicas(Replicas):
 
     # --- widths -----------------------------------------------------------------------------------
 
-    def _half(self, posterior: ReplicatedPosterior, std: Tensor) -> Tensor:
+    def _half(self) -> Tensor:
         """The half-widths at all candidates, ``M x N``."""
-        widths, offsets = self._widths(posterior)
+        asked, told = self._asked, self._told
+        widths, offsets = self._widths(asked)
         inflation = 1.0
         if self.policy.inflate:
-            inflation = (posterior.information_gain() - self._told.information_gain()).exp()
+            inflation = (asked.information_gain() - told.information_gain()).exp()
             widths = widths * inflation
-        if not any(self._enlargements):
-            return HalfWidths(widths, offsets).of(std)
-        eps = widths.new_tensor(self._enlargements).expand(self._num_models)
-        eps = eps.repeat_interleave(self._num_ridges).repeat(self.runs.num_runs)
+        if self._eps is None:
+            return HalfWidths(widths, offsets).of(asked.std)
         caps = None
-        if posterior is not self._told:
-            t = posterior.of_members(posterior.counts_on_device[:, None] + 1)[:, 0]
-            caps = (t / posterior.noise_variance).sqrt() * inflation
-        return HalfWidths(widths, offsets, eps, caps).of(std, self._told.weight_norms())
+        if asked is not told:
+            t = asked.of_members(asked.counts_on_device[:, None] + 1)[:, 0]
+            caps = (t / asked.noise_variance).sqrt() * inflation
+        return HalfWidths(widths, offsets, self._eps, caps).of(asked.std, told.weight_norms())
 
     def _widths(self, posterior: ReplicatedPosterior) -> tuple[Tensor, Tensor]:
         return widths_of(posterior, self.width, self._num_ridges)

@@ -11,7 +11,7 @@ from botorch_ext.domains.ranks import reach
 from botorch_ext.models.cholesky import least_pivot
 from botorch_ext.models.finite_models import FiniteCandidates
 from botorch_ext.models.replicated import PriorCovariances, ReplicatedPosterior, bytes_kept
-from botorch_ext.search.intersected import narrowest
+from botorch_ext.search.intersected import HalfWidths, narrowest
 from botorch_ext.search.planning import highest_by_rank
 from botorch_ext.strategies.base import seed_of_step
 from botorch_ext.strategies.replicas import Replicas, Results, Runs, widths_of
@@ -65,7 +65,7 @@ class RoundReplicas(Replicas):
             self._told.add(results.index, results.values)
             self.newest = None
             return
-        # Those of earlier rounds come too late.
+        # Results of earlier rounds do not count in this one.
         results = results.since(self._first)
         self._told.add(results.index, results.values, results.added)
 
@@ -92,7 +92,7 @@ class RoundReplicas(Replicas):
         """Drops every point whose upper bound is below the largest lower bound."""
         told, R = self._told, self.runs.num_runs
         widths, offsets = widths_of(told, self.width)
-        half = widths[:, None] * told.std + offsets[:, None]
+        half = HalfWidths(widths, offsets).of(told.std)
         mean, half = (values.view(R, self._num_ridges, -1) for values in (told.mean, half))
         mean, half = narrowest(mean, half, dim=1)
         lower = (mean - half).masked_fill(~self.survivors, -torch.inf)
