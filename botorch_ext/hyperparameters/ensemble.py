@@ -163,8 +163,7 @@ class Ensemble(Immutable):
     def mean_at_rows(self) -> Tensor:
         """The `mean` at the rows of the observations, ``n``, in O(n^2); without pending rows."""
         factor, n = self.model.factor, len(self.joint)
-        noise = self.model.noise_variance.unsqueeze(-1) + factor.jitter[:, :n]
-        means = (factor.y[:, :n] - noise * factor.mean_weights).mean(dim=0)
+        means = (factor.y[:, :n] - factor.noise * factor.mean_weights).mean(dim=0)
         return self.outcomes.untransformed(means + self.constants.mean()).to(self.joint)
 
     @torch.no_grad()

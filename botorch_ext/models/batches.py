@@ -191,9 +191,21 @@ class ModelParts(ABC, Generic[Model]):
         """The inputs so far, ``n x d``."""
         return self.parts[0].model.train_inputs
 
+    @property
+    def relative_noise(self) -> Tensor | None:
+        """The noise variances of the rows in units of those of each model, ``n``; None if none was
+        given."""
+        first = self.parts[0]
+        noise = first.model.relative_noise
+        return None if noise is None else first.each(noise)[0]
+
     # --- data -----------------------------------------------------------------------------------
 
-    def add(self, X: Tensor, Y: Tensor | None) -> None:
+    def total_precision(self, rows: list[int] | None = None) -> float | None:
+        """As for `GrowingPosterior`."""
+        return self.parts[0].model.total_precision(rows)
+
+    def add(self, X: Tensor, Y: Tensor | None, relative_noise: Tensor | None = None) -> None:
         """Add observations to all models in place, O(n^2) per observation and model.
 
         Args:
@@ -201,14 +213,17 @@ class ModelParts(ABC, Generic[Model]):
             Y: Observations, ``n x 1`` or ``n``; None for *pending* points, which were asked and not
                 told yet. Pending points reduce every standard deviation, count in the information
                 gain, and leave the means alone.
+            relative_noise: The noise variances of the observations in units of those of each model,
+                ``n``; None for ones.
 
         Raises:
-            ValueError: If a shape, dtype or device is wrong, or an entry is not finite.
+            ValueError: If a shape, dtype or device is wrong, an entry is not finite, or a noise
+                variance is not positive.
         """
         n = self.num_observations
         for place, part in enumerate(self.parts):
             try:
-                part.model.add(X, Y)
+                part.model.add(X, Y, relative_noise)
             except ValueError:  # raised by its kernel or prior mean: no model keeps the rows
                 for other in self.parts[:place]:
                     other.model._truncate(n)
@@ -381,10 +396,11 @@ class ModelParts(ABC, Generic[Model]):
         first, pending = self.parts[0], set(self.pending)
         known = [row for row in range(self.num_observations) if row not in pending]
         (X,), Y = first.model.train_inputs, first.each(first.model.train_targets)[0, known]
+        noise = self.relative_noise
         self._num_grown += len(added)
         self._build([*self._entries, *added])
         if len(X):
-            self.add(X, None)
+            self.add(X, None, noise)
         if known:
             self.set_targets(known, Y)
         return [candidate.name for candidate in added]

@@ -624,13 +624,15 @@ class CandidateModels(ModelParts[KernelGP]):
                 except ValueError as error:
                     raise ValueError(f"model {self.names[position]!r}: {error}") from error
 
-    def add(self, X: Tensor, Y: Tensor | None) -> None:
+    def add(self, X: Tensor, Y: Tensor | None, relative_noise: Tensor | None = None) -> None:
         """Add observations to all models in place, O(n^2) per observation and model.
 
         Args:
             X: Points, ``n x d``.
             Y: Observations, ``n x 1`` or ``n``; None for pending points, which reduce every
                 standard deviation and leave the means alone.
+            relative_noise: The noise variances of the observations in units of those of each model,
+                ``n``; None for ones.
 
         Raises:
             ValueError: If a shape, dtype or device is wrong, an entry is not finite, or a model
@@ -639,7 +641,7 @@ class CandidateModels(ModelParts[KernelGP]):
         if not self.dim:
             # Before any state changes: one part may take points that another does not.
             self.require_takes(as_points(X, None, self.parts[0].model.noise_variance))
-        super().add(X, Y)
+        super().add(X, Y, relative_noise)
 
 
 def _numbers(values: Any, name: str, kwargs: dict[str, Any]) -> Tensor:

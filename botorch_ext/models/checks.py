@@ -210,6 +210,32 @@ def checked_values(
     return Y.reshape(n)
 
 
+def checked_relative_noise(relative_noise: Any, num_points: int, like: Tensor) -> Tensor | None:
+    """Check noise variances of observations in units of lambda.
+
+    Args:
+        relative_noise: ``n`` numbers, or ``*batch x n`` for the models of a batch; None for ones.
+        num_points: n, the number of points.
+        like: The noise variances of the models, ``*batch``.
+
+    Returns:
+        The noise variances, ``n`` or ``*batch x n``; None for ones.
+
+    Raises:
+        ValueError: If the shape, dtype or device is wrong, or an entry is not positive and finite.
+    """
+    if relative_noise is None:
+        return None
+    noise = checked_like(relative_noise, like, "relative_noise")
+    if noise.shape not in ((num_points,), (*like.shape, num_points)):
+        raise ValueError(
+            f"relative_noise must have shape ({num_points},), got {tuple(noise.shape)}"
+        )
+    if not bool(((noise > 0) & noise.isfinite()).all()):
+        raise ValueError(f"relative_noise must be positive and finite, got {short(relative_noise)}")
+    return noise
+
+
 def checked_row_numbers(rows: Any, num_rows: int) -> list[int]:
     """Check row numbers.
 

@@ -16,7 +16,7 @@ from botorch_ext.models.pending_columns import PendingColumns
 from botorch_ext.state import shallow
 
 _GROWTH = 1.25
-_VECTORS = ("z", "y", "gains", "jitter")
+_VECTORS = ("z", "y", "gains", "jitter", "relative_noise")
 # A pivot of fewer units in the last place than this is rounding error and no information.
 _ROUNDING = 1000
 
@@ -28,7 +28,9 @@ def as_block(rows: list[int]) -> slice | list[int]:
 
 
 class GrowingCholesky:
-    """L with L L' = K + diag(noise variance + jitter), and z = L^-1 y for the residual targets y.
+    """L with L L' = K + diag(lambda r + jitter), and z = L^-1 y for the residual targets y.
+
+    The noise variance of row i is lambda r_i, where its relative noise r_i is 1 unless it is given.
 
     A target may be unknown (*pending*). A pending row counts in L, and so in every variance. Its
     target is the value that leaves the posterior mean unchanged (hallucination: Desautels et al.,
@@ -45,6 +47,8 @@ class GrowingCholesky:
     def __init__(self, noise_variance: Tensor, capacity: int = 64) -> None:
         self.num_points = 0
         self.pending: list[int] = []
+        #: Whether a row was added with a relative noise.
+        self.has_unequal_noise = False
         self._mean_weights: Tensor | None = None
         # The columns of the oldest pending rows. Only methods that change z update them, so that
         # reading a factor never changes later digits.
@@ -52,7 +56,7 @@ class GrowingCholesky:
         self.noise_variance = noise_variance
         batch = noise_variance.shape
         self.triangle = GrowingTriangle(identity(noise_variance, *batch, capacity), _GROWTH)
-        self.z, self.y, self.gains, self.jitter = (
+        self.z, self.y, self.gains, self.jitter, self.relative_noise = (
             noise_variance.new_zeros(*batch, capacity) for _ in _VECTORS
         )
 
@@ -87,6 +91,7 @@ class GrowingCholesky:
         factor = cls(noise_variance, capacity=0)
         values = {name: state[name].to(noise_variance, copy=True) for name in ("L", *_VECTORS)}
         factor._take(values, state["pending"])
+        factor.has_unequal_noise = bool((factor.relative_noise != 1).any())
         return factor
 
     def _take(self, values: dict[str, Tensor], pending: list[int]) -> None:
@@ -250,12 +255,22 @@ class GrowingCholesky:
         """
         return (self.z[..., None, : cross.shape[-2]] @ cross).squeeze(-2)
 
-    def _extension(self, cross: Tensor, covariance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    @property
+    def noise(self) -> Tensor:
+        """The noise variance of each row, with jitter, ``*batch x n``."""
+        n = self.num_points
+        own = self.noise_variance.unsqueeze(-1) * self.relative_noise[..., :n]
+        return own + self.jitter[..., :n]
+
+    def _extension(
+        self, cross: Tensor, covariance: Tensor, noise: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Compute the rows that m new points add, without changing anything.
 
         Args:
             cross: L^-1 K(old, new), ``*batch x n x m``.
             covariance: K(new, new), ``*batch x m x m``.
+            noise: The noise variances of the new points, ``*batch x m`` or ``*batch x 1``.
 
         Returns:
             The lower triangular corner of the new rows, ``*batch x m x m``; the jitter of each new
@@ -263,12 +278,16 @@ class GrowingCholesky:
         """
         conditional = covariance - cross.mT @ cross
         floor = least_pivot(covariance.diagonal(dim1=-2, dim2=-1))
-        corner, jitter = _cholesky_with_jitter(conditional, self.noise_variance, floor)
-        noise_std = (self.noise_variance[..., None] + jitter).sqrt()
+        corner, jitter = _cholesky_with_jitter(conditional, noise, floor)
+        noise_std = (noise + jitter).sqrt()
         return corner, jitter, (corner.diagonal(dim1=-2, dim2=-1) / noise_std).log()
 
     def append(
-        self, cross: Tensor, covariance: Tensor, y: Tensor | None
+        self,
+        cross: Tensor,
+        covariance: Tensor,
+        y: Tensor | None,
+        relative_noise: Tensor | None = None,
     ) -> tuple[Tensor, int, Tensor]:
         """Add m points in place.
 
@@ -276,13 +295,17 @@ class GrowingCholesky:
             cross: L^-1 K(old, new), ``*batch x n x m``.
             covariance: K(new, new), ``*batch x m x m``.
             y: The residual targets, ``*batch x m``; None if they are pending.
+            relative_noise: The noise variances in units of lambda, ``m``; None for ones.
 
         Returns:
             The corner of the new rows, ``*batch x m x m``; the first row whose entry of z changed;
             and the change of z from there on, ``*batch x n'``.
         """
         n, m = cross.shape[-2:]
-        corner, jitter, gains = self._extension(cross, covariance)
+        noise = self.noise_variance.unsqueeze(-1)
+        if relative_noise is not None:
+            noise, self.has_unequal_noise = noise * relative_noise, True
+        corner, jitter, gains = self._extension(cross, covariance, noise)
         predicted = self.predicted(cross)
         if y is None:
             z, target = torch.zeros_like(predicted), predicted
@@ -293,6 +316,7 @@ class GrowingCholesky:
         new = slice(n, n + m)
         self.z[..., new], self.y[..., new] = z, target
         self.gains[..., new], self.jitter[..., new] = gains, jitter
+        self.relative_noise[..., new] = 1 if relative_noise is None else relative_noise
         self._count(m, y is None)
         if y is not None and self.pending:
             # The new values move the mean at the pending points, and with it their targets.
@@ -322,21 +346,25 @@ class GrowingCholesky:
             The factor of n + m points, differentiable in all arguments.
         """
         n, m = cross.shape[-2:]
-        corner, jitter, gains = self._extension(cross, covariance)
+        corner, jitter, gains = self._extension(
+            cross, covariance, self.noise_variance.unsqueeze(-1)
+        )
         z = _forward_solve(corner, y - self.predicted(cross))
         new = GrowingCholesky(self.noise_variance, capacity=0)
         batch = corner.shape[:-2]
         top = pad(self.L, (0, m)).expand(*batch, n, n + m)
         bottom = torch.cat([cross.mT, corner], dim=-1)
         values = {"L": torch.cat([top, bottom], dim=-2)}
-        for name, tail in (("z", z), ("y", y), ("gains", gains), ("jitter", jitter)):
+        new_rows = (z, y, gains, jitter, torch.ones_like(jitter))
+        for name, tail in zip(_VECTORS, new_rows, strict=True):
             head = getattr(self, name)[..., :n]
             shape = torch.broadcast_shapes(head.shape[:-1], tail.shape[:-1], batch)
-            if name in ("gains", "jitter"):
+            if name not in ("z", "y"):
                 shape = batch
             parts = [head.expand(*shape, n), tail.expand(*shape, m)]
             values[name] = torch.cat(parts, dim=-1)
         new._take(values, self.pending)
+        new.has_unequal_noise = self.has_unequal_noise
         if self.pending:
             old = self._current_columns()
             columns = old.grown(cross.mT[..., old.start :], corner, [])
@@ -424,7 +452,7 @@ class GrowingCholesky:
             return torch.zeros_like(self.noise_variance)
         gram = self._current_columns().gram
         precision = torch.linalg.cholesky(gram).diagonal(dim1=-2, dim2=-1)
-        noise = self.noise_variance[..., None] + self.jitter[..., self.pending]
+        noise = self.noise[..., self.pending]
         return -(precision.log() + 0.5 * noise.log()).sum(dim=-1)
 
     def truncate(self, num_points: int) -> tuple[int, Tensor]:
@@ -475,11 +503,11 @@ def least_pivot(prior_variance: Tensor) -> Tensor:
 
 
 def _cholesky_with_jitter(
-    conditional: Tensor, noise_variance: Tensor, floor: Tensor
+    conditional: Tensor, noise: Tensor, floor: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The Cholesky factor of ``conditional + noise I`` with jitter on the diagonal entries that
-    need it: a pivot below its floor, ``... x m``, is raised to the floor."""
-    noise = noise_variance[..., None]
+    """The Cholesky factor of ``conditional + diag(noise)``, with noise of shape ``... x m`` or
+    ``... x 1`` and jitter on the diagonal entries that need it: a pivot below its floor,
+    ``... x m``, is raised to the floor."""
     variance = conditional.diagonal(dim1=-2, dim2=-1)
     m = conditional.shape[-1]
     if m == 1:
@@ -491,15 +519,15 @@ def _cholesky_with_jitter(
     high_enough = corner.diagonal(dim1=-2, dim2=-1).square() >= floor
     if bool(((info == 0) & high_enough.all(dim=-1)).all()):
         return corner, torch.zeros_like(variance)
-    return _cholesky_by_columns(conditional, noise_variance, floor)
+    return _cholesky_by_columns(conditional, noise.expand_as(variance), floor)
 
 
 def _cholesky_by_columns(
-    conditional: Tensor, noise_variance: Tensor, floor: Tensor
+    conditional: Tensor, noise: Tensor, floor: Tensor
 ) -> tuple[Tensor, Tensor]:
     S, columns, jitter = conditional, [], []
     for i in range(conditional.shape[-1]):
-        pivot = S[..., i, i].clamp_min(0) + noise_variance
+        pivot = S[..., i, i].clamp_min(0) + noise[..., i]
         raised = torch.maximum(pivot, floor[..., i])
         column = S[..., :, i] / raised.sqrt()[..., None]
         column = torch.cat(

@@ -56,8 +56,7 @@ def moments_without(
     S, root = _columns(factor, rows)
     along = torch.linalg.solve_triangular(root, S.mT @ cross.unsqueeze(-1), upper=False)
     variance = variance + along.square().sum()
-    left_out = factor.noise_variance + factor.jitter[rows]
-    gain = gain + _log_diagonal(root) + 0.5 * left_out.log().sum()
+    gain = gain + _log_diagonal(root) + 0.5 * factor.noise[rows].log().sum()
     # Pending rows do not count in the present mean, nor may they count in the new one.
     silent = sorted({*rows, *factor.pending})
     if silent != rows:

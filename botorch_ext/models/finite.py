@@ -22,6 +22,7 @@ from botorch_ext.kernels.structure import plain_kernel
 from botorch_ext.models.checks import (
     PriorMean,
     checked_noise_variance,
+    checked_relative_noise,
     checked_values,
     frozen_mean,
 )
@@ -135,7 +136,7 @@ class FinitePosterior(GrowingPosterior):
     @torch.no_grad()
     def _adopt(self, model: KernelGP) -> None:
         (X,) = model.train_inputs
-        self._append(X, None)
+        self._append(X, None, relative_noise=model.relative_noise)
         pending = set(model.factor.pending)
         known = [row for row in range(len(X)) if row not in pending]
         if known:
@@ -238,13 +239,16 @@ class FinitePosterior(GrowingPosterior):
         return self.candidates.shape[-1]
 
     @torch.no_grad()
-    def add_candidate(self, index: int, y: float | None) -> None:
+    def add_candidate(
+        self, index: int, y: float | None, relative_noise: float | None = None
+    ) -> None:
         """Add an observation at one candidate.
 
         Args:
             index: The row of the candidate.
             y: The observation; None while it is pending. A pending point reduces the standard
                 deviation and leaves the mean alone.
+            relative_noise: The noise variance of the observation in units of lambda; None for 1.
 
         Raises:
             ValueError: If the row does not exist, or ``y`` is not a finite number.
@@ -257,7 +261,8 @@ class FinitePosterior(GrowingPosterior):
         target = None if y is None else self.candidates.new_full((1,), y)
         # A strided column would slow the product with V down by a sixth.
         cross = cross.unsqueeze(-1).contiguous()
-        self._append(self.candidates[index : index + 1], target, cross)
+        noise = None if relative_noise is None else self.candidates.new_tensor([relative_noise])
+        self._append(self.candidates[index : index + 1], target, cross, relative_noise=noise)
 
     def cross_factor(self, index: int) -> Tensor:
         """The vector L^-1 k(data, candidate) of one candidate.
@@ -289,22 +294,28 @@ class FinitePosterior(GrowingPosterior):
         return prior.squeeze(-2).expand(self.variance.shape)
 
     @torch.no_grad()
-    def add(self, X: PointsLike, Y: PointsLike | None) -> None:
+    def add(
+        self, X: PointsLike, Y: PointsLike | None, relative_noise: PointsLike | None = None
+    ) -> None:
         """Add observations at any points, such as data from before the study.
 
         Args:
             X: Points, ``n x d``.
             Y: Observations, ``n x 1`` or ``n``; None while the points are pending.
+            relative_noise: The noise variances of the observations in units of lambda, ``n`` or
+                ``*batch x n``; None for ones.
 
         Raises:
-            ValueError: If a shape, dtype or device is wrong, or an entry is not finite.
+            ValueError: If a shape, dtype or device is wrong, an entry is not finite, or a noise
+                variance is not positive.
         """
         X = as_points(X, self.dim, self.candidates)
+        noise = checked_relative_noise(relative_noise, len(X), self.noise_variance)
         if Y is not None:
             Y = checked_values(Y, len(X), self.candidates)
             if self.prior_mean is not None:
                 require_finite({"mean at X": self._prior_mean(X)})
-        self._append(X, Y)
+        self._append(X, Y, relative_noise=noise)
 
     @torch.no_grad()
     def set_targets(self, rows: Sequence[int], Y: PointsLike) -> None:
@@ -347,12 +358,20 @@ class FinitePosterior(GrowingPosterior):
     def _prior_mean(self, X: Tensor) -> Tensor:
         return self._mean_at(self.prior_mean, X)
 
-    def _append(self, X: Tensor, Y: Tensor | None, cross: Tensor | None = None) -> None:
+    def _append(
+        self,
+        X: Tensor,
+        Y: Tensor | None,
+        cross: Tensor | None = None,
+        *,
+        relative_noise: Tensor | None = None,
+    ) -> None:
         at_once = self._rows_at_once
         if len(X) > at_once:
             for start in range(0, len(X), at_once):
                 some = slice(start, start + at_once)
-                self._append(X[some], None if Y is None else Y[..., some])
+                noise = None if relative_noise is None else relative_noise[..., some]
+                self._append(X[some], None if Y is None else Y[..., some], relative_noise=noise)
             return
         cross = self._cross(X) if cross is None else cross
         n, m = self.num_observations, len(X)
@@ -366,7 +385,7 @@ class FinitePosterior(GrowingPosterior):
         rows = self.kernel_function(X, self._own_candidates)
         if n:
             rows = rows - self._V.combined(cross.mT, 0)
-        corner, start, change = self.factor.append(cross, covariance, y)
+        corner, start, change = self.factor.append(cross, covariance, y, relative_noise)
         if m == 1:  # vector operations
             rows = rows / corner
             row = rows[..., 0, :]

@@ -111,15 +111,18 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
             self.noise_variance.new_zeros(1),
         )
 
-    def add_candidate(self, index: int, y: float | None) -> None:
+    def add_candidate(
+        self, index: int, y: float | None, relative_noise: float | None = None
+    ) -> None:
         """Add an observation at one candidate.
 
         Args:
             index: The row of the candidate.
             y: The observation; None while it is pending.
+            relative_noise: As for `FinitePosterior.add_candidate`.
         """
         for part in self.parts:
-            part.model.add_candidate(index, y)
+            part.model.add_candidate(index, y, relative_noise)
 
     def moments_without(
         self, position: int, rows: Sequence[int], index: int

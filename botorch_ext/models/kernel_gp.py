@@ -34,6 +34,7 @@ from botorch_ext.models.checks import (
     checked_inputs,
     checked_noise_of,
     checked_noise_variance,
+    checked_relative_noise,
     checked_values,
     frozen_mean,
     negative_mean,
@@ -173,13 +174,14 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         if self.has_transforms:
             raise ValueError("a model must have no transforms")
         has_data = self.num_observations > 0
+        noise = self.relative_noise
         return {
             "kernel": self.kernel,
             "noise_variance": self.noise_variance,
             "mean": self.mean,
             "X": self.train_inputs[0] if has_data else None,
             "y": self.train_targets if has_data else None,
-        }
+        } | ({} if noise is None else {"relative_noise": noise})
 
     @classmethod
     def of_arguments(
@@ -190,6 +192,7 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         mean: PriorMean | None = None,
         X: Tensor | None = None,
         y: Tensor | None = None,
+        relative_noise: Tensor | None = None,
     ) -> Self:
         """Make a model again, with its data.
 
@@ -199,13 +202,14 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
             mean: As for the class.
             X: The points of the data, ``n x d``; None without data.
             y: The observations, ``n``; None without data.
+            relative_noise: As for `add`.
 
         Returns:
             The model.
         """
         model = cls(kernel, noise_variance, mean, dtype=noise_variance.dtype)
         if X is not None and y is not None:
-            model._append(X, y)
+            model._append(X, y, relative_noise=relative_noise)
         return model
 
     def fork(self) -> Self:
@@ -290,7 +294,9 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
 
     # --- data -----------------------------------------------------------------------------------
 
-    def add(self, X: PointsLike, Y: PointsLike | None) -> None:
+    def add(
+        self, X: PointsLike, Y: PointsLike | None, relative_noise: PointsLike | None = None
+    ) -> None:
         """Add observations in place, O(n^2) each.
 
         Args:
@@ -298,14 +304,18 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
             Y: Observations, ``n x 1`` or ``n``; None for *pending* points, which were asked and not
                 told yet. Pending points reduce every standard deviation, count in the information
                 gain, and leave the mean alone.
+            relative_noise: The noise variances of the observations in units of lambda, ``n`` or
+                ``*batch x n``; None for ones.
 
         Raises:
-            ValueError: If a shape, dtype or device is wrong, an entry is not finite, or the input
-                transform or the kernel does not take such inputs.
+            ValueError: If a shape, dtype or device is wrong, an entry is not finite, a noise
+                variance is not positive, or the input transform or the kernel does not take such
+                inputs.
         """
         transform = self.transform_inputs if hasattr(self, "input_transform") else None
         with torch.no_grad():
             X, Z = checked_inputs(X, self.dim, self.noise_variance, transform)
+            noise = checked_relative_noise(relative_noise, len(X), self.noise_variance)
             K = self.kernel_function(Z, Z)
             given = {"X": X, "kernel at X": K.diagonal(dim1=-2, dim2=-1)}
             prior = None
@@ -318,7 +328,7 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         if Y is not None:
             Y = self._transform_values(Y, X)
         with torch.no_grad():
-            self._append(Z, Y, K, prior)
+            self._append(Z, Y, K, prior, relative_noise=noise)
 
     def set_targets(self, rows: Sequence[int], Y: PointsLike) -> None:
         """Give rows new values: pending rows become known, values of known rows are replaced.
@@ -388,13 +398,15 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         Y: Tensor | None,
         K: Tensor | None = None,
         prior: Tensor | None = None,
+        *,
+        relative_noise: Tensor | None = None,
     ) -> None:
         n = self.num_observations
         y = None
         if Y is not None:
             y = Y - (self._prior_mean(X) if prior is None else prior)
         covariance = self.kernel_function(X, X) if K is None else K
-        self.factor.append(self._cross(X), covariance, y)
+        self.factor.append(self._cross(X), covariance, y, relative_noise)
         if self.factor.capacity > self._inputs.shape[-2]:
             grown = X.new_zeros(*self._inputs.shape[:-2], self.factor.capacity, X.shape[-1])
             if n:

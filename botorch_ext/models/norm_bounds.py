@@ -23,6 +23,8 @@ def gram_and_residuals(
 ) -> tuple[Tensor, Tensor]:
     """The kernel matrix of some rows of a posterior, and their observations minus the prior mean.
 
+    A row with relative noise r is divided by sqrt(r), so that all have the noise variance lambda.
+
     Args:
         posterior: The posterior, of one model or of a batch.
         rows: The rows. None: all rows that are not pending.
@@ -34,14 +36,16 @@ def gram_and_residuals(
         pending = set(posterior.factor.pending)
         rows = [row for row in range(posterior.num_observations) if row not in pending]
     block = as_block([*rows])
-    y = posterior.factor.y[..., block].double()
+    scale = posterior.factor.relative_noise[..., block].double().rsqrt()
+    y = posterior.factor.y[..., block].double() * scale
     if not rows:
         return y.new_zeros(*y.shape, 0), y
     X = posterior.train_inputs[0][..., block, :].double()
     kernel = posterior.kernel_function
     if posterior.noise_variance.dtype is not torch.float64:
         kernel = freeze(posterior.kernel, X.dtype, X.device)
-    return kernel(X, X).expand(*y.shape, len(rows)), y
+    K = kernel(X, X) * scale.unsqueeze(-1) * scale.unsqueeze(-2)
+    return K.expand(*y.shape, len(rows)), y
 
 
 def squared_norm_bound(
@@ -52,6 +56,7 @@ def squared_norm_bound(
     noise_std: float,
     delta: float,
     misspecification: float = 0.0,
+    total_precision: float | None = None,
 ) -> float:
     """A lower bound of the squared RKHS norm of f, which holds at all n together.
 
@@ -64,7 +69,8 @@ def squared_norm_bound(
     is the largest (q_a - R^2) / a, where R^2 bounds the squared norm of the noise:
     R^2 = 2 sigma^2 (ln(m/delta) - ln sum_i exp(-I_{a_i} - q_{a_i} / (2 sigma^2))). With
     misspecification it is the largest ((sqrt(q_a - q_{a_i}) - c eps sqrt(n))_+^2 - g_i) / a over
-    all i and all a > a_i, where c^2 = (sqrt(a) - sqrt(a_i)) / (sqrt(a) + sqrt(a_i)).
+    all i and all a > a_i, where c^2 = (sqrt(a) - sqrt(a_i)) / (sqrt(a) + sqrt(a_i)). With unequal
+    noise, K and y are those of rows divided by sqrt(r), and the sum of 1/r takes the place of n.
 
     Source: the event of Flynn and Reeb 2025 (arXiv 2403.12732), mixed over ridges.
 
@@ -76,6 +82,7 @@ def squared_norm_bound(
         noise_std: sigma, the sub-Gaussian constant of the noise, in the units of y.
         delta: The failure probability.
         misspecification: eps, the largest error of a value, in the units of y.
+        total_precision: The sum of 1/r over the relative noises r of the observations; None for n.
 
     Returns:
         The bound, at least 0.
@@ -99,7 +106,8 @@ def squared_norm_bound(
     if misspecification:
         roots = high.sqrt(), low.sqrt()
         c = ((roots[0] - roots[1]).clamp_min(0) / (roots[0] + roots[1])).sqrt()
-        lost = c * (misspecification * math.sqrt(len(y)))
+        total = len(y) if total_precision is None else total_precision
+        lost = c * (misspecification * math.sqrt(total))
         certain = (rise.clamp_min(0).sqrt() - lost).clamp_min(0).square()
         excess = (certain - unit * (gains + union)).amax(dim=0)
     else:

@@ -45,7 +45,7 @@ class GrowingPosterior:
         """The prior mean at points, ``... x n x d``; it broadcasts to ``*batch x n``."""
 
     @abstractmethod
-    def _append(self, X: Tensor, Y: Tensor | None) -> None:
+    def _append(self, X: Tensor, Y: Tensor | None, *, relative_noise: Tensor | None = None) -> None:
         """Add checked rows."""
 
     @abstractmethod
@@ -74,6 +74,25 @@ class GrowingPosterior:
     def num_observations(self) -> int:
         """The number of rows, including pending ones."""
         return self.factor.num_points
+
+    @property
+    def relative_noise(self) -> Tensor | None:
+        """The noise variances of the rows in units of lambda, ``*batch x n``; None if none was
+        given."""
+        if not self.factor.has_unequal_noise:
+            return None
+        return self.factor.relative_noise[..., : self.num_observations]
+
+    def total_precision(self, rows: list[int] | None = None) -> float | None:
+        """The sum of 1/r over the relative noises r of some rows, or of all that are not pending,
+        for the first model of a batch; None if no relative noise was given."""
+        noise = self.relative_noise
+        if noise is None:
+            return None
+        if rows is None:
+            pending = set(self.factor.pending)
+            rows = [row for row in range(self.num_observations) if row not in pending]
+        return float(noise.reshape(-1, noise.shape[-1])[0, rows].reciprocal().sum())
 
     @property
     def train_targets(self) -> Tensor:
@@ -187,10 +206,12 @@ class GrowingPosterior:
         (row,) = self._checked_rows([row])
         later = list(range(row + 1, self.num_observations))
         X, y = self.train_inputs[0][later], self.factor.y[..., later]
+        noise = self.relative_noise
+        noise = None if noise is None else noise[..., later]
         known = [r - row - 1 for r in later if r not in self.factor.pending]
         self._truncate(row)
         if later:
-            self._append(X, None)
+            self._append(X, None, relative_noise=noise)
         if known:
             self._set_residuals([row + r for r in known], y[..., known])
 

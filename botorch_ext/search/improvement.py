@@ -135,7 +135,7 @@ class IntegratedImprovement:
         self._weights = torch.linalg.solve_triangular(self._L.mT, own, upper=True)
         if n:
             drawn = self._L[:, :n] @ own
-            drawn += (model.noise_variance - _NUGGET).clamp_min(0).sqrt()[:, None, None] * noise
+            drawn += (model.factor.noise - _NUGGET).clamp_min(0).sqrt().unsqueeze(-1) * noise
             residuals = model.factor.y[:, :n].unsqueeze(-1) - drawn
             self._weights[:, :n] += model.factor.solve_transposed(model.factor.solve(residuals))
         self._incumbents = own.new_zeros(len(own), own.shape[-1], 1)

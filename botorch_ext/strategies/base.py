@@ -49,9 +49,10 @@ from botorch_ext.strategies.event_checks import (
     are_members,
     corrected,
     id_of,
+    measured,
     require_outcomes,
+    require_plain_noise,
     require_point,
-    result,
     told,
 )
 from botorch_ext.strategies.events import (
@@ -69,7 +70,7 @@ from botorch_ext.strategies.events import (
     is_outside_domain,
 )
 from botorch_ext.strategies.first_points import FirstPoints
-from botorch_ext.strategies.initial_checks import checked_data
+from botorch_ext.strategies.initial_checks import InitialData, checked_data
 from botorch_ext.strategies.named_points import Points, joint_rows
 from botorch_ext.strategies.noted_warnings import NotedWarnings, level_of_the_caller
 from botorch_ext.strategies.refutation import Alarm
@@ -103,8 +104,9 @@ class Strategy(NotedWarnings):
         domain: The domain of the actions: a `Box`, its bounds, a `Space` or a `FiniteSet`.
         seed: The seed of every random choice.
         initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
-            (or ``n x 1``). They count as steps. With contexts ``X`` is ``n x (d + d_z)``, the
-            action first; without, ``X`` may be a list of dicts of values by name. None: none.
+            (or ``n x 1``), or a triple ``(X, Y, std)`` with ``n`` standard errors, as for `tell`.
+            They count as steps. With contexts ``X`` is ``n x (d + d_z)``, the action first;
+            without, ``X`` may be a list of dicts of values by name. None: none.
         num_initial: The number of points that are asked first, which count as steps: Sobol points
             of a box, random members of a finite set, or a random one of the ``actions`` of an ask.
             None, allowed if `least_initial` is positive: first points are asked until
@@ -152,6 +154,8 @@ class Strategy(NotedWarnings):
     #: The names of the numbers that are measured beside the value, of which every result must have
     #: all, and no others.
     outcome_names: tuple[str, ...] = ()
+    #: Why all results count as equally noisy; None if they may have standard errors and repeats.
+    refuses_std: str | None = "its analysis is for results that are equally noisy"
     #: The dataclass of what ``info`` must have for a trial that the method chose; None: nothing.
     record: type | None = None
     #: The context manager, made from this state, in which events happen: it may limit threads.
@@ -173,7 +177,7 @@ class Strategy(NotedWarnings):
         self,
         domain: Domain,
         seed: int = 0,
-        initial: tuple[Tensor, Tensor] | None = None,
+        initial: InitialData | None = None,
         num_initial: int | None = 0,
         context_domain: Domain | int | ContextSpace | None = None,
         minimize: bool | None = None,
@@ -201,9 +205,14 @@ class Strategy(NotedWarnings):
             if space is not None:
                 raise ValueError("context_domain must be None on a ShardedSet")
             self.takes_actions = False
-        self._initial = None if initial is None else checked_data(domain, initial, space)
-        if self._initial is not None and minimize:
-            self._initial = self._initial[0], -self._initial[1]
+        checked = None if initial is None else checked_data(domain, initial, space)
+        # What is maximised, and the standard errors if there are any.
+        self._initial: tuple[Tensor, Tensor] | None = None
+        self._initial_std: Tensor | None = None
+        if checked is not None:
+            X, Y, self._initial_std = checked
+            self._initial = X, -Y if minimize else Y
+        self._require_no_std()
         if space is not None and space.dim is None and self._initial is not None:
             space = replace(space, dim=self._initial[0].shape[-1] - domain.dim)
         self.context_space = space
@@ -227,11 +236,13 @@ class Strategy(NotedWarnings):
         return self.history.sign < 0
 
     @property
-    def initial(self) -> tuple[Tensor, Tensor] | None:
+    def initial(self) -> InitialData | None:
         """The observations from before the study, as they were given; None if there are none."""
-        if self._initial is None or not self.minimize:
-            return self._initial
-        return self._initial[0], -self._initial[1]
+        if self._initial is None:
+            return None
+        X, Y = self._initial
+        Y = -Y if self.minimize else Y
+        return (X, Y) if self._initial_std is None else (X, Y, self._initial_std)
 
     @property
     def num_first_points(self) -> int:
@@ -267,6 +278,14 @@ class Strategy(NotedWarnings):
     def _turn(self) -> None:
         """Minimises from now on; the strategy has no events and no values."""
         self._minimize, self.history = True, History(-1.0)
+
+    def _require_no_std(self) -> None:
+        """Raises a ValueError if initial observations have standard errors that the strategy does
+        not take."""
+        if self._initial_std is not None and self.refuses_std is not None:
+            raise ValueError(
+                f"initial must have no std for {type(self).__name__}: {self.refuses_std}"
+            )
 
     def _values_given(self) -> list[str]:
         """The names of the arguments that have the sign of the values."""
@@ -333,23 +352,34 @@ class Strategy(NotedWarnings):
         return asked[0] if num_trials is None else asked
 
     def tell(
-        self, id: int | Trial, value: float, outcomes: Mapping[str, float] | None = None
+        self,
+        id: int | Trial,
+        value: float | Sequence[float],
+        outcomes: Mapping[str, float] | None = None,
+        *,
+        std: float | None = None,
     ) -> None:
         """Tells the result of a trial, in any order and at any time.
 
         Args:
             id: The trial, or its id.
-            value: The observation; larger is better, unless the strategy minimises.
+            value: The observation; larger is better, unless the strategy minimises. Or the
+                observations of repeats, of which the average counts, with a noise variance that is
+                smaller by their number.
             outcomes: The other measured numbers by name, as in ``{"pressure": 3.1}``, for a
                 strategy that has `outcome_names`: all of these, as they were measured. They are the
                 same whether the strategy minimises or not. None: none.
+            std: The standard error of the value, which is then the standard deviation of its
+                noise. It must not be computed from the value itself. None: the noise is that of
+                one observation, or of the average of repeats.
 
         Raises:
             UnknownTrialError: If the trial was never asked, or is already told or abandoned.
-            ValueError: If the value or an outcome is not a number, NaN or infinite, or if the
-                outcomes are not those that the strategy needs.
+            ValueError: If the value, an outcome or the standard error is not a number, NaN or
+                infinite; if the outcomes are not those that the strategy needs; or if the strategy
+                counts all results as equally noisy, and gets a standard error or repeats.
         """
-        self._happen(self._in_sign(told(id_of(id, self.history.trials), value, outcomes)))
+        self._happen(self._in_sign(told(id_of(id, self.history.trials), value, outcomes, std)))
 
     def abandon(self, id: int | Trial, failed: bool = False) -> None:
         """Gives up on a trial, which leaves `pending` and never becomes an observation.
@@ -368,11 +398,12 @@ class Strategy(NotedWarnings):
     def attach(
         self,
         x: Any,
-        value: float,
+        value: float | Sequence[float],
         context: ContextLike | None = None,
         *,
         outside: bool = False,
         outcomes: Mapping[str, float] | None = None,
+        std: float | None = None,
     ) -> Trial:
         """Adds a result that was not asked for, an observation like those of ``initial``.
 
@@ -386,6 +417,7 @@ class Strategy(NotedWarnings):
                 the best. It may lie beyond bounds, between steps, or where constraints are
                 violated.
             outcomes: The other measured numbers, as for `tell`.
+            std: The standard error, as for `tell`.
 
         Returns:
             The trial that holds the result, with the next id. Its ``info`` has ``attached``, which
@@ -397,16 +429,17 @@ class Strategy(NotedWarnings):
                 `tell` would refuse the value or the outcomes, or if the method cannot use results
                 that it did not ask for.
         """
-        return self._attached_as("x", x, value, context, outside, outcomes)
+        return self._attached_as("x", x, value, context, outside, outcomes, std)
 
     def _attached_as(
         self,
         name: str,
         x: Any,
-        value: float,
+        value: float | Sequence[float],
         context: ContextLike | None,
         outside: bool,
         outcomes: Mapping[str, float] | None,
+        std: float | None,
     ) -> Trial:
         """Attaches a result as `attach` does. ``name`` is what messages call the point."""
         id, context = len(self.history.trials), self.checked_context(context)
@@ -423,16 +456,20 @@ class Strategy(NotedWarnings):
             raise ValueError(f"{name} must be one point, got {len(X)}")
         info = self._info_of_attached(X, context) | mark
         trial = Trial(id, X[0].detach().clone(), context, info, self.domain)
-        self._happen(self._in_sign(Attached(trial, *result(id, value, outcomes))))
+        given = measured(id, value, outcomes, std)
+        self._happen(self._in_sign(Attached(trial, **given)))
         return trial.copy()
 
     def correct(
         self,
         id: int | Trial,
-        value: float | None = None,
+        value: float | Sequence[float] | None = None,
         outcomes: Mapping[str, float] | None = None,
+        *,
+        std: float | None = None,
     ) -> None:
-        """Replaces a wrong value, or wrong outcomes, that were told or attached.
+        """Replaces a wrong value, wrong outcomes or a wrong standard error that were told or
+        attached.
 
         The trials that were asked stand. Everything that is computed from values is computed again,
         as if the right value had been told in the first place. Hyperparameters that were fitted are
@@ -440,18 +477,22 @@ class Strategy(NotedWarnings):
 
         Args:
             id: The trial, or its id.
-            value: The right observation. None, allowed if outcomes are given: it stays.
+            value: The right observation, or those of all repeats; it has the standard error that
+                is given with it. None, allowed if there is another argument: it stays.
             outcomes: The right numbers of wrong outcomes, by name; the others stay.
+            std: The right standard error, as for `tell`.
 
         Raises:
             UnknownTrialError: If the trial has no value, or belongs to another strategy.
-            ValueError: If `tell` would refuse the value or an outcome, or if there is neither.
+            ValueError: If `tell` would refuse an argument, or if there is none.
         """
-        id = id_of(id, self.history.trials)
-        if value is None and outcomes and id in self.history.values:
-            value = self.history.value_told(id)
-        event = corrected(id, value, outcomes)
-        outcomes = {**self.history.outcomes.get(id, {}), **event.outcomes}
+        history = self.history
+        id = id_of(id, history.trials)
+        if value is None and (outcomes or std is not None) and id in history.values:
+            value = history.repeats_told(id) or history.value_told(id)
+            std = history.stds.get(id) if std is None else std
+        event = corrected(id, value, outcomes, std)
+        outcomes = {**history.outcomes.get(id, {}), **event.outcomes}
         self._happen(self._in_sign(replace(event, outcomes=outcomes)))
 
     def _in_sign(self, event: Event) -> Event:
@@ -556,6 +597,7 @@ class Strategy(NotedWarnings):
         self.history.check(event)
         if isinstance(event, Told | Attached | Corrected):
             require_outcomes(event.outcomes, self.outcome_names, type(self).__name__)
+            require_plain_noise(event, self.refuses_std, type(self).__name__)
 
     def successor(self) -> Self:
         new = super().successor()
@@ -841,6 +883,19 @@ class Strategy(NotedWarnings):
             return self._initial[0].clone(), self._initial[1].clone()
         return torch.cat([self._initial[0], X]), torch.cat([self._initial[1], Y])
 
+    def _relative_noise(self, noise_std: float) -> Tensor | None:
+        """The noise variances at the points of `evaluated`, in its order, in units of that of one
+        observation, whose standard deviation is given; None if all are 1."""
+        history, given = self.history, self._initial_std
+        if given is None and not history.stds and not history.repeats:
+            return None
+        told = [history.relative_noise(id, noise_std) or 1.0 for id in history.values]
+        before = 0 if self._initial is None else len(self._initial[1])
+        first = self.domain.like.new_ones(before)
+        if given is not None:
+            first = (given / noise_std).square()
+        return torch.cat([first, first.new_tensor(told)])
+
     @abstractmethod
     def evaluated_means(self) -> Tensor:
         """The posterior mean of what is maximised at the ``n`` points of `evaluated`, in its order:
@@ -1088,15 +1143,15 @@ class Strategy(NotedWarnings):
             case Asked(trial):
                 self.check_recorded(trial, is_member)
                 return event
-            case Told(id, value, outcomes):
-                return told(id, value, outcomes)
+            case Told(id, value, outcomes, std, repeats):
+                return told(id, repeats or value, outcomes, std)
             case Abandoned(id, failed):
                 return abandoned(id, failed)
-            case Attached(trial, value, outcomes):
+            case Attached(trial, value, outcomes, std, repeats):
                 self._check_attached(trial, is_member)
-                return Attached(trial, *result(trial.id, value, outcomes))
-            case Corrected(id, value, outcomes):
-                return corrected(id, value, outcomes)
+                return Attached(trial, **measured(trial.id, repeats or value, outcomes, std))
+            case Corrected(id, value, outcomes, std, repeats):
+                return corrected(id, repeats or value, outcomes, std)
         raise ValueError(f"events must be those of a strategy, got a {type(event).__name__}")
 
     def _happen(self, event: Event) -> None:

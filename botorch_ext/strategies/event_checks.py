@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from statistics import fmean
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,31 +27,39 @@ from botorch_ext.strategies.events import (
 )
 
 
-def told(id: Any, value: Any, outcomes: Any) -> Told:
-    """The event with this id, value and outcomes; raises an error if they are impossible."""
+def told(id: Any, value: Any, outcomes: Any, std: Any) -> Told:
+    """The event that this was measured; raises an error if an argument is impossible."""
     id = _plain_id(id)
-    return Told(id, *result(id, value, outcomes))
+    return Told(id, **measured(id, value, outcomes, std))
 
 
-def corrected(id: Any, value: Any, outcomes: Any) -> Corrected:
-    """The event with this id, value and outcomes; raises an error if they are impossible."""
+def corrected(id: Any, value: Any, outcomes: Any, std: Any) -> Corrected:
+    """The event that this is right; raises an error if an argument is impossible."""
     id = _plain_id(id)
-    return Corrected(id, *result(id, value, outcomes))
+    return Corrected(id, **measured(id, value, outcomes, std))
 
 
-def result(id: int, value: Any, outcomes: Any) -> tuple[float, dict[str, float]]:
-    """The value and the outcomes of a trial as plain numbers.
+def measured(id: int, value: Any, outcomes: Any, std: Any) -> dict[str, Any]:
+    """What was measured in a trial as plain numbers, by the names of the arguments of events.
 
     Args:
         id: The id of the trial, for messages.
-        value: A number, which may be infinite.
+        value: A number, which may be infinite; or several, of which the average counts.
         outcomes: A mapping from names to finite numbers, or None.
+        std: The standard error of the value, a positive finite number, or None.
 
     Raises:
         ValueError: If one of them is no number, or if an outcome has no name or is not finite.
     """
     whose = f" for trial {id}"
-    number = one_number(value, "value", whose)
+    if isinstance(value, list | tuple) and len(value) == 1:
+        (value,) = value
+    repeats = _repeats(value, whose)
+    number = fmean(repeats) if repeats else one_number(value, "value", whose)
+    if std is not None:
+        std = one_number(std, "std", whose)
+        if not 0 < std < math.inf:
+            raise ValueError(f"std must be positive and finite, got {std}{whose}")
     if outcomes is not None and not isinstance(outcomes, Mapping):
         raise ValueError(
             f"outcomes must be a dict of numbers by name, got {short(outcomes)}{whose}"
@@ -61,7 +71,18 @@ def result(id: int, value: Any, outcomes: Any) -> tuple[float, dict[str, float]]
         numbers[name] = one_number(given, f"outcomes[{name!r}]", whose)
         if not math.isfinite(numbers[name]):
             raise ValueError(f"outcomes[{name!r}] must be finite, got {numbers[name]}{whose}")
-    return number, numbers
+    return {"value": number, "outcomes": numbers, "std": std, "repeats": repeats}
+
+
+def _repeats(value: Any, whose: str) -> tuple[float, ...]:
+    """Several observations as plain numbers; none for a single one."""
+    if isinstance(value, Tensor | np.ndarray) and value.ndim == 1 and len(value) > 1:
+        value = value.tolist()
+    if not isinstance(value, list | tuple):
+        return ()
+    if not value:
+        raise ValueError(f"value must be at least one number, got none{whose}")
+    return tuple(one_number(each, f"value[{i}]", whose) for i, each in enumerate(value))
 
 
 def require_outcomes(outcomes: Mapping[str, float], names: Sequence[str], who: str) -> None:
@@ -78,6 +99,25 @@ def require_outcomes(outcomes: Mapping[str, float], names: Sequence[str], who: s
         raise ValueError(f"outcomes must be None for {who}, which takes none, got {outcomes}")
     wanted, got = ", ".join(map(repr, names)), ", ".join(map(repr, outcomes)) or "none"
     raise ValueError(f"outcomes must have the names {wanted} for {who}, got {got}")
+
+
+def require_plain_noise(event: Told | Attached | Corrected, reason: str | None, who: str) -> None:
+    """Raises a ValueError if a result has a standard error or repeats, and a strategy takes none.
+
+    Args:
+        event: The event with the result.
+        reason: Why the strategy takes none; None if it takes them.
+        who: The name of the strategy, for the message.
+    """
+    if reason is None:
+        return
+    if event.std is not None:
+        raise ValueError(f"std must be None for {who}, got {event.std}: {reason}")
+    if event.repeats:
+        raise ValueError(
+            f"value must be one number for {who}, got {short(event.repeats)}: {reason}; their "
+            "average is one observation"
+        )
 
 
 def abandoned(id: Any, failed: Any) -> Abandoned:

@@ -178,13 +178,18 @@ class Told:
 
     Args:
         id: The id of the trial.
-        value: The observation.
+        value: The observation, the average of repeats.
         outcomes: The other measured numbers by name, which have no sign.
+        std: The standard error of the value; None for that of one observation, or of the average
+            of as many as there are repeats.
+        repeats: The observations of which the value is the average; none for a single one.
     """
 
     id: int
     value: float
     outcomes: Mapping[str, float] = _no_outcomes()
+    std: float | None = None
+    repeats: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -206,13 +211,14 @@ class Attached:
 
     Args:
         trial: The trial that holds the point, with the next id.
-        value: The observation.
-        outcomes: As for `Told`.
+        value: The observation, as for `Told`; so are the other arguments.
     """
 
     trial: Trial
     value: float
     outcomes: Mapping[str, float] = _no_outcomes()
+    std: float | None = None
+    repeats: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -221,16 +227,22 @@ class Corrected:
 
     Args:
         id: The id of the trial.
-        value: The right observation.
-        outcomes: All right outcomes, as for `Told`.
+        value: The right observation, as for `Told`; so are the other arguments.
     """
 
     id: int
     value: float
     outcomes: Mapping[str, float] = _no_outcomes()
+    std: float | None = None
+    repeats: tuple[float, ...] = ()
 
 
 Event = Asked | Told | Abandoned | Attached | Corrected
+
+
+def measured_in(event: Told | Attached | Corrected) -> dict[str, Any]:
+    """What was measured, by the names of the arguments of events."""
+    return {name: getattr(event, name) for name in ("value", "outcomes", "std", "repeats")}
 
 
 def copied(event: Event) -> Event:
@@ -248,7 +260,8 @@ def event_in_sign(event: Event, sign: float) -> Event:
         return event
     if isinstance(event, Asked):
         return Asked(replace(event.trial, info=in_sign(event.trial.info, sign)))
-    return replace(event, value=sign * event.value)
+    repeats = tuple(sign * value for value in event.repeats)
+    return replace(event, value=sign * event.value, repeats=repeats)
 
 
 def as_told_right(events: Sequence[Event]) -> list[Event]:
@@ -260,7 +273,7 @@ def as_told_right(events: Sequence[Event]) -> list[Event]:
         if isinstance(event, Told | Attached):
             id = event.trial.id if isinstance(event, Attached) else event.id
             if (last := right.get(id)) is not None:
-                event = replace(event, value=last.value, outcomes=last.outcomes)
+                event = replace(event, **measured_in(last))
         told.append(event)
     return told
 
@@ -273,7 +286,9 @@ class History:
 
     - ``events`` and ``trials``: sequences of all of them;
     - ``values``: a dict from ids to observations, in the order of telling;
-    - ``outcomes``: a dict from ids to the other measured numbers by name, of results that have any;
+    - ``outcomes``: a dict from ids to the other measured numbers by name, of results with any;
+    - ``stds``, ``repeats``: dicts from ids to standard errors, and to the observations of which the
+      value is the average, of results that have them;
     - ``abandoned``, ``failed``, ``corrected``: sets of ids; failed trials are abandoned ones;
     - ``attached``: a list of ids, ascending; ``outside``: the set of those whose points lie outside
       the domain.
@@ -287,6 +302,8 @@ class History:
         self.trials: Log[Trial] = Log()
         self.values: dict[int, float] = {}
         self.outcomes: dict[int, Mapping[str, float]] = {}
+        self.stds: dict[int, float] = {}
+        self.repeats: dict[int, tuple[float, ...]] = {}
         self.abandoned: set[int] = set()
         self.failed: set[int] = set()
         self.attached: list[int] = []
@@ -317,6 +334,30 @@ class History:
         """
         value = self.values.get(id)
         return None if value is None else self.sign * value
+
+    def repeats_told(self, id: int) -> tuple[float, ...]:
+        """The observations of which the value of a trial is the average, in the sign of the user;
+        none if it is a single one.
+
+        Args:
+            id: The id of the trial.
+        """
+        return tuple(self.sign * value for value in self.repeats.get(id, ()))
+
+    def relative_noise(self, id: int, noise_std: float) -> float | None:
+        """The noise variance of a result in units of that of one observation.
+
+        Args:
+            id: The id of the trial.
+            noise_std: The standard deviation of the noise of one observation.
+
+        Returns:
+            The ratio; None for 1, where nothing was said of the noise of the result.
+        """
+        if (std := self.stds.get(id)) is not None:
+            return (std / noise_std) ** 2
+        repeats = self.repeats.get(id)
+        return None if repeats is None else 1 / len(repeats)
 
     @property
     def num_asked(self) -> int:
@@ -391,9 +432,14 @@ class History:
             case Corrected(id, value):
                 new.corrected = self.corrected | {id}
                 new.values = self.values | {id: value}
-        if isinstance(event, Told | Attached | Corrected) and event.outcomes:
+        if isinstance(event, Told | Attached | Corrected):
             id = event.trial.id if isinstance(event, Attached) else event.id
-            new.outcomes = self.outcomes | {id: event.outcomes}
+            if event.outcomes:
+                new.outcomes = self.outcomes | {id: event.outcomes}
+            if event.std is not None:
+                new.stds = self.stds | {id: event.std}
+            if event.repeats:
+                new.repeats = self.repeats | {id: event.repeats}
         return new
 
     def check(self, event: Event) -> None:

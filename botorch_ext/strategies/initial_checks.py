@@ -7,9 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import short
 from botorch_ext.domains import Box, Domain, FiniteSet, checked_like
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.models.checks import checked_values
+
+#: Observations from before a study: points, values and, if they differ in noise, standard errors.
+InitialData = tuple[Tensor, Tensor] | tuple[Tensor, Tensor, Tensor]
 
 # The largest numbers of pairs of an action and a context, and of contexts of a box.
 _MOST_PAIRS, _NUM_IN_BOX = 2**18, 64
@@ -43,19 +47,27 @@ def probes_of(domain: Domain, space: ContextSpace | None, seed: int) -> Tensor:
 
 
 def checked_data(
-    domain: Domain, data: tuple[Tensor, Tensor], space: ContextSpace | None = None
-) -> tuple[Tensor, Tensor] | None:
-    """A checked copy of initial data: points ``n x d``, or with contexts ``n x (d + d_z)``, and
-    values ``n``; None without rows. Raises a ValueError that names ``initial``."""
-    if not isinstance(data, tuple | list) or len(data) != 2:
-        raise ValueError(f"initial must be a pair (X, Y), got {type(data).__name__}")
-    X, Y = data
+    domain: Domain, data: InitialData, space: ContextSpace | None = None
+) -> tuple[Tensor, Tensor, Tensor | None] | None:
+    """A checked copy of initial data: points ``n x d``, or with contexts ``n x (d + d_z)``, values
+    ``n`` and standard errors ``n``, or None for these; None without rows. Raises a ValueError that
+    names ``initial``."""
+    if not isinstance(data, tuple | list) or len(data) not in (2, 3):
+        raise ValueError(
+            f"initial must be a pair (X, Y) or a triple (X, Y, std), got {type(data).__name__}"
+        )
+    X, Y = data[:2]
+    std = data[2] if len(data) == 3 else None
     if space is None:
         X = domain.require_contains(X, "initial X")
     else:
         X = checked_joint(domain, X, space, "initial X")
     Y = checked_values(Y, len(X), X, "initial Y")
-    return (X.detach().clone(), Y.detach().clone()) if len(X) else None
+    if std is not None:
+        std = checked_values(std, len(X), X, "initial std").detach().clone()
+        if not bool((std > 0).all()):
+            raise ValueError(f"initial std must be positive, got {short(std)}")
+    return (X.detach().clone(), Y.detach().clone(), std) if len(X) else None
 
 
 def checked_joint(domain: Domain, X: Any, space: ContextSpace, name: str) -> Tensor:

@@ -65,7 +65,7 @@ def _shares(kernel: Kernel, sides: Tensor) -> tuple[list[int], Tensor]:
 
 
 @torch.no_grad()
-def odd_scale(model: Any, X: Tensor, Y: Tensor) -> str | None:
+def odd_scale(model: Any, X: Tensor, Y: Tensor, relative_noise: Tensor | None = None) -> str | None:
     """The warning if observations are too far from the prior mean, or too near, for the scale of
     the prior; else None.
 
@@ -76,10 +76,12 @@ def odd_scale(model: Any, X: Tensor, Y: Tensor) -> str | None:
         model: A model that is not batched; its data do not matter.
         X: The ``n x d`` points.
         Y: The ``n`` observations.
+        relative_noise: Their noise variances in units of that of the model; None for ones.
     """
     n = len(Y)
     K = model.kernel_function(X, X)
-    K.diagonal().add_(model.noise_variance)
+    noise = model.noise_variance
+    K.diagonal().add_(noise if relative_noise is None else noise * relative_noise)
     residuals = (Y - model._prior_mean(X)).unsqueeze(-1)
     L, failed = torch.linalg.cholesky_ex(K)
     predicted = torch.linalg.solve_triangular(L, residuals, upper=False)

@@ -14,6 +14,7 @@ from botorch_ext.strategies.events import (
     Event,
     Told,
     Trial,
+    measured_in,
 )
 from botorch_ext.studies.description import versions
 from botorch_ext.studies.plain_events import Kind, PlainRecord
@@ -31,12 +32,12 @@ def as_text(event: Event) -> str:
     match event:
         case Asked(trial):
             record = _of_trial("asked", trial)
-        case Attached(trial, value, outcomes):
-            record = replace(_of_trial("attached", trial, value), outcomes=outcomes)
-        case Told(id, value, outcomes):
-            record = PlainRecord("told", id, value=value, outcomes=outcomes)
-        case Corrected(id, value, outcomes):
-            record = PlainRecord("corrected", id, value=value, outcomes=outcomes)
+        case Attached(trial):
+            record = replace(_of_trial("attached", trial), **measured_in(event))
+        case Told(id):
+            record = PlainRecord("told", id, **measured_in(event))
+        case Corrected(id):
+            record = PlainRecord("corrected", id, **measured_in(event))
         case Abandoned(id, failed):
             record = PlainRecord("abandoned", id, failed=failed)
     return replace(record, version=versions()["botorch-ext"]).line()
@@ -56,22 +57,23 @@ def from_text(text: str, like: Tensor) -> Event:
         BrokenStudyError: `as_text` did not write the line.
     """
     record = PlainRecord.read(text)
+    measured = record.value, record.outcomes, record.std, record.repeats
     match record.kind:
         case "asked":
             return Asked(_trial(record, like))
         case "attached":
-            return Attached(_trial(record, like), record.value, record.outcomes)
+            return Attached(_trial(record, like), *measured)
         case "told":
-            return Told(record.id, record.value, record.outcomes)
+            return Told(record.id, *measured)
         case "corrected":
-            return Corrected(record.id, record.value, record.outcomes)
+            return Corrected(record.id, *measured)
         case "abandoned":
             return Abandoned(record.id, record.failed)
 
 
-def _of_trial(kind: Kind, trial: Trial, value: float = 0.0) -> PlainRecord:
+def _of_trial(kind: Kind, trial: Trial) -> PlainRecord:
     context = None if trial.context is None else trial.context.tolist()
-    return PlainRecord(kind, trial.id, trial.x.tolist(), context, trial.info, value)
+    return PlainRecord(kind, trial.id, trial.x.tolist(), context, trial.info)
 
 
 def _trial(record: PlainRecord, like: Tensor) -> Trial:

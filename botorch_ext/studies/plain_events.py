@@ -13,7 +13,8 @@ from botorch_ext.exceptions import BrokenStudyError
 Kind = Literal["asked", "attached", "told", "corrected", "abandoned"]
 
 _NOT_FINITE = "not finite"
-# The entries of each kind of event besides its id. Events with a value may have outcomes too.
+# The entries of each kind of event besides its id. Events with a value may also have outcomes, a
+# standard error and repeats.
 _ENTRIES: dict[Kind, tuple[str, ...]] = {
     "asked": ("x", "context", "info"),
     "attached": ("x", "context", "info", "value"),
@@ -35,6 +36,8 @@ class PlainRecord:
         info: The info of a new trial.
         value: The value, if the event has one.
         outcomes: The outcomes by name, if the event has any.
+        std: The standard error of the value, or None.
+        repeats: The observations of which the value is the average, if it is one.
         failed: Whether the evaluation of an abandoned trial failed.
         version: The version of the library that wrote the event; None in older studies.
     """
@@ -46,6 +49,8 @@ class PlainRecord:
     info: dict[str, Any] = field(default_factory=dict)
     value: float = math.nan
     outcomes: Mapping[str, float] = field(default_factory=dict)
+    std: float | None = None
+    repeats: tuple[float, ...] = ()
     failed: bool = False
     version: str | None = None
 
@@ -78,6 +83,8 @@ class PlainRecord:
         version = _version(entries.pop("version", None))
         if "value" in known:
             known["outcomes"] = _outcomes(entries.pop("outcomes", {}))
+            known["std"] = _number(entries.pop("std")) if "std" in entries else None
+            known["repeats"] = tuple(_numbers(entries.pop("repeats", [])))
         if entries:
             raise ValueError(f"unknown entries {sorted(entries)}")
         return cls(cast(Kind, kind), id, **known, version=version)
@@ -87,6 +94,10 @@ class PlainRecord:
         own = {name: getattr(self, name) for name in _ENTRIES[self.kind]}
         if self.outcomes:
             own["outcomes"] = dict(self.outcomes)
+        if self.std is not None:
+            own["std"] = self.std
+        if self.repeats:
+            own["repeats"] = list(self.repeats)
         if self.version is not None:
             own["version"] = self.version
         return to_json({"event": self.kind, "id": self.id} | own)

@@ -205,7 +205,7 @@ def _replicas(experiment: Experiment, strategy: Strategy, runs: list[int]) -> Re
     if experiment.initial is not None:
         initial = experiment.initial[0][runs], experiment.initial[1][runs]
     elif strategy.initial is not None:
-        X, Y = strategy.initial
+        X, Y = strategy.initial[:2]
         initial = domain.index(X).repeat(len(runs), 1), Y.flatten().repeat(len(runs), 1)
     else:
         none = values.new_zeros(len(runs), 0)

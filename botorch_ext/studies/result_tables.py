@@ -247,6 +247,7 @@ def attach_all(
                 result.context_of(strategy),
                 outside=True,
                 outcomes=result.outcomes,
+                std=None,
             )
         except ValueError as error:
             wrong.append(f"{result.where}: {error}")

@@ -49,6 +49,8 @@ class SelfNormalized(RKHSWidth):
         ValueError: If an argument is out of its range.
     """
 
+    takes_unequal_noise = True
+
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         gain = model.information_gain()
         radius = ((gain + math.log(1 / self.delta)) / model.noise_variance).sqrt()

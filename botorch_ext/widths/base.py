@@ -67,6 +67,9 @@ class ModelNumbers:
 class Width(Immutable, ABC):
     """A confidence width: the number w in the bounds mean + w std and mean - w std."""
 
+    #: Whether the bounds hold for observations with different noise: see the page "Proofs".
+    takes_unequal_noise: bool = False
+
     @abstractmethod
     def __call__(self, t: int, model: ConfidenceModel) -> float | Tensor:
         """The width before the t-th point is chosen.
@@ -133,6 +136,8 @@ class Constant(Width):
     Raises:
         ValueError: If ``value`` is negative or not finite.
     """
+
+    takes_unequal_noise = True
 
     value: float
 

@@ -24,6 +24,8 @@ class BayesFinite(Width):
         ValueError: If an argument is out of its range.
     """
 
+    takes_unequal_noise = True
+
     num_points: int
     delta: float
 
@@ -56,6 +58,8 @@ class BayesContinuous(Width):
     Raises:
         ValueError: If an argument is out of its range, or ``a`` is at most delta / (4 dim).
     """
+
+    takes_unequal_noise = True
 
     dim: int
     a: float

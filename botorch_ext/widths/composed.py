@@ -74,6 +74,7 @@ class Scaled(Width):
             width=as_width(self.width),
             factor=amount(self.factor, "factor", "positive and finite"),
         )
+        self._keep(takes_unequal_noise=as_width(self.width).takes_unequal_noise)
 
     def __call__(self, t: int, model: ConfidenceModel) -> float | Tensor:
         return self.factor * as_width(self.width)(t, model)
@@ -135,6 +136,7 @@ class PointwiseEnlarged(Enlarged):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._keep(width=_at_level(as_width(self.width), self.misspecification))
+        self._keep(takes_unequal_noise=as_width(self.width).takes_unequal_noise)
 
     def __call__(self, t: int, model: ConfidenceModel) -> float | Tensor:
         return as_width(self.width)(t, model)
@@ -298,6 +300,11 @@ def require_plain(width: Width, name: str = "width") -> None:
         raise ValueError(
             f"{name} must have one ridge and no enlargement at each point here, got {width!r}"
         )
+
+
+def noise_std_of(width: Width) -> float | None:
+    """The ``noise_std`` of a width, at any depth of nesting, or None."""
+    return getattr(_innermost(width), "noise_std", None)
 
 
 def fixed_design_ridges(width: Width) -> tuple[float, ...] | None:

@@ -49,6 +49,8 @@ class Mixture(RKHSWidth):
         ValueError: If an argument is out of its range.
     """
 
+    takes_unequal_noise = True
+
     def __call__(self, t: int, model: ConfidenceModel) -> Tensor:
         return self._width(model, 1)
 
@@ -126,6 +128,8 @@ class Dual(Ladder):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._keep(misspecification=check_misspecification(self.misspecification))
+        # The form with errors counts observations.
+        self._keep(takes_unequal_noise=not self.misspecification)
 
     def __call__(self, t: int, model: FittedModel) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         num, shape = len(self.ridges or ()), model.noise_variance.shape

@@ -19,23 +19,27 @@ class ToldData(NamedTuple):
         K: The kernel matrix of the observed points, ``n x n``, in float64.
         y: The observations minus the prior mean, ``n``, in float64.
         ridge: The noise variance of the model.
+        total_precision: As for `squared_norm_bound`.
     """
 
     K: Tensor
     y: Tensor
     ridge: float
+    total_precision: float | None = None
 
     @classmethod
     def of(cls, posterior: GrowingPosterior, rows: list[int] | None = None) -> Self:
         """The data of some rows of a single model; None for all rows that are not pending."""
-        return cls(*gram_and_residuals(posterior, rows), float(posterior.noise_variance))
+        ridge = float(posterior.noise_variance)
+        return cls(*gram_and_residuals(posterior, rows), ridge, posterior.total_precision(rows))
 
     def norm_bound(self, assumed: Assumptions) -> float:
         """The certified lower bound of the RKHS norm of f; 0 without data."""
         if not len(self.y):
             return 0.0
         numbers = assumed.ridges, assumed.noise_std, assumed.delta, assumed.misspecification
-        return math.sqrt(squared_norm_bound(*self, *numbers))
+        data = self.K, self.y, self.ridge
+        return math.sqrt(squared_norm_bound(*data, *numbers, self.total_precision))
 
     def refute(self, assumed: Assumptions) -> bool:
         """Whether the lower bound of the RKHS norm exceeds the upper bound that is assumed."""

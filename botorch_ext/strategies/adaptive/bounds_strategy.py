@@ -40,7 +40,7 @@ from botorch_ext.strategies.adaptive.searches import Highest, Search, Turn
 from botorch_ext.strategies.answers.mixture import GPMixture, in_same_units
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Asked, Attached, Event, Told, Trial
-from botorch_ext.strategies.initial_checks import probes_of
+from botorch_ext.strategies.initial_checks import InitialData, probes_of
 from botorch_ext.strategies.prior_warnings import LOOKS, odd_lengthscales, odd_scale
 from botorch_ext.strategies.refutation import Alarm
 from botorch_ext.strategies.replicas import NotReplicatedError, Replicas, Runs
@@ -48,6 +48,7 @@ from botorch_ext.widths import Width, as_tensor_like
 from botorch_ext.widths.base import SEVERAL_TIMES, ModelNumbers, as_widths
 from botorch_ext.widths.composed import (
     ladder_of,
+    noise_std_of,
     pointwise_misspecification,
     require_plain,
     share_of_enlargement,
@@ -72,7 +73,7 @@ class FirstPointOptions(TypedDict, total=False):
     """What a study begins with."""
 
     seed: int
-    initial: tuple[Tensor, Tensor] | None
+    initial: InitialData | None
     num_initial: int
     minimize: bool | None
 
@@ -178,6 +179,7 @@ class BoundsStrategy(Strategy):
     """
 
     record = Played
+    refuses_std = None
     #: Whether the width may be a `Ladder`, or enlarged at each point.
     takes_ladders: bool = True
 
@@ -194,7 +196,7 @@ class BoundsStrategy(Strategy):
         minimum: float | None = None,
         timeout: int | None = None,
         seed: int = 0,
-        initial: tuple[Tensor, Tensor] | None = None,
+        initial: InitialData | None = None,
         num_initial: int = 0,
         context_domain: Domain | int | ContextSpace | None = None,
         minimize: bool | None = None,
@@ -268,10 +270,12 @@ class BoundsStrategy(Strategy):
             self._note_large_kernels(models.largest_variances(probes))
             self._note_lengthscales(models, probes)
             self._raise_warnings()
+        noise_std = self._noise_std(widths, models)
         if self._initial is not None:
-            posterior.add(*self._initial)
+            std = self._initial_std
+            posterior.add(*self._initial, None if std is None else (std / noise_std).square())
         self._num_data_before = posterior.num_observations
-        self._rows: TrialRows[Models] = TrialRows(posterior, policy)
+        self._rows: TrialRows[Models] = TrialRows(posterior, policy, noise_std)
         # The values of the rows of no trial; None for pending rows of the model.
         self._first_values: list[float | None] = []
         if self._num_data_before:
@@ -286,6 +290,24 @@ class BoundsStrategy(Strategy):
         is_fixed = len(self.names) == 1 and not models.grows and self.refits is None
         if is_fixed and not self.judge.needs_predictions:  # those test the model
             self._alarm = Alarm.of(widths[0])
+
+    def _noise_std(self, widths: Sequence[Width], models: CandidateModels) -> float:
+        """The standard deviation of the noise of one observation, whose variance is the noise
+        variance of the models; nan if results cannot have standard errors."""
+        noise = models.noise_variance
+        stds = {own for width in widths if (own := noise_std_of(width)) is not None}
+        stds |= set() if self.judge.noise_std is None else {self.judge.noise_std}
+        if not stds and bool((noise == noise[0]).all()):
+            stds = {float(noise[0].sqrt())}
+        plain = [type(width).__name__ for width in widths if not width.takes_unequal_noise]
+        if self.refits is not None:
+            self.refuses_std = "a Fitted kernel is fitted to results that are equally noisy"
+        elif plain:
+            self.refuses_std = f"{plain[0]} is a width for results that are equally noisy"
+        elif len(stds) != 1:
+            self.refuses_std = "its models have no noise_std in common"
+        self._require_no_std()
+        return stds.pop() if len(stds) == 1 else math.nan
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -436,7 +458,7 @@ class BoundsStrategy(Strategy):
         self._catch_up()
         fit = {}
         if self.refits is not None and self.refits.is_due(self.num_data):
-            numbers = self.refits.fit(*self._data())
+            numbers = self.refits.fit(*self._data()[:2])
             self._refit(numbers)
             fit = {"fit": plain(numbers)}
         bounds = self._bounds(self._rows.posterior, choices.context)
@@ -466,6 +488,7 @@ class BoundsStrategy(Strategy):
             f"a {type(self).__name__}": type(self)._decide is not BoundsStrategy._decide,
             f"models of {type(models).__name__}": not isinstance(models, FiniteCandidates),
             "a model with data": self._num_data_before > len(self._initial_data_rows),
+            "initial observations with standard errors": self._initial_std is not None,
             "judges of censored results": self.judge.advises
             and policy.pending == "censor"
             and runs.has_delays,
@@ -490,16 +513,18 @@ class BoundsStrategy(Strategy):
 
     # --- fits -------------------------------------------------------------------------------------
 
-    def _data(self) -> tuple[Tensor, Tensor]:
-        """The joint rows and the values that models use, without those told too late."""
+    def _data(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The joint rows and the values that models use, without those told too late, and the
+        relative noise of these."""
         X, Y = self._maximised()
+        noise = self._relative_noise(self._rows.noise_std)
         late = set(self._rows.told_too_late)
         if late:
             before = len(Y) - len(self.history.values)
             kept = [before + i for i, id in enumerate(self.history.values) if id not in late]
             kept = [*range(before), *kept]
-            X, Y = X[kept], Y[kept]
-        return X, Y
+            X, Y, noise = X[kept], Y[kept], None if noise is None else noise[kept]
+        return X, Y, noise
 
     def _refit(self, numbers: Hyperparameters, is_fit: bool = True) -> None:
         """Plays with other hyperparameters from now on: those of a fit, or the mode of the
@@ -551,7 +576,9 @@ class BoundsStrategy(Strategy):
             enlargements = widths.new_tensor(self._of_alive(self._enlargements))
             enlargements = enlargements.repeat_interleave(self._num_ridges)
             if models.pending:
-                caps = (t / models.noise_variance).sqrt() * inflation
+                total = models.total_precision()
+                total = t if total is None else 1 + total
+                caps = (total / models.noise_variance).sqrt() * inflation
         if self._ridges is not None:
             limits = widths.new_tensor(self._of_alive(self._limits))
         own = (enlargements, caps, at_ridges, self._num_ridges, limits)
@@ -586,6 +613,10 @@ class BoundsStrategy(Strategy):
     def _likeliest(self, rows: TrialRows[Models]) -> int:
         return 0 if len(self.alive) == 1 else int(first_highest(self._evidence(rows)))
 
+    def relative_noise_of(self, id: int) -> float:
+        """The noise variance of the result of a trial in units of that of one observation."""
+        return self.history.relative_noise(id, self._rows.noise_std) or 1.0
+
     def told_data(self) -> list[ToldData]:
         """The told data as each model sees them, in the order of ``alive``."""
         rows = self._rows.current()
@@ -594,8 +625,9 @@ class BoundsStrategy(Strategy):
         for part in rows.posterior.parts:
             given = (*gram_and_residuals(part.model, known), part.model.noise_variance)
             each = (part.each(values) for values in given)
+            precision = part.model.total_precision(known)
             for position, K, y, ridge in zip(part.positions, *each, strict=True):
-                found[position] = ToldData(K, y, float(ridge))
+                found[position] = ToldData(K, y, float(ridge), precision)
         return [found[position] for position in range(len(found))]
 
     def _told_data(self) -> ToldData:

@@ -40,6 +40,7 @@ class PredictionTests(Judge):
         sides: Sequence[Side] = ("optimistic",),
     ) -> None:
         self.running = RunningTests(noise_std, delta, misspecification, sides)
+        self.noise_std = self.running.noise_std
         self._looks = Looks()
         self._assumed: list[Assumptions] = []
 
@@ -77,6 +78,7 @@ class PredictionTests(Judge):
                 told.half_width,
                 value - told.center,
                 side,
+                standing.relative_noise_of(trial.id),
             )
             if test.fails:
                 refuted.append(model)

@@ -90,6 +90,7 @@ class InsuredStrategy(BoundsStrategy):
 
     record = PlayedInsured
     takes_ladders = False
+    refuses_std = "its bounds count the evaluations of a point as equally noisy"
     # The width of the bounds that tests and certificates use.
     _kind_of_bounds: type[RKHSWidth] = SelfNormalized
 

@@ -53,6 +53,10 @@ class Standing(Protocol):
         """How often each model was played."""
         ...
 
+    def relative_noise_of(self, id: int) -> float:
+        """The noise variance of the result of a trial in units of that of one observation."""
+        ...
+
     def told_data(self) -> list[ToldData]:
         """The told data as each model sees them, in the order of ``alive``."""
         ...
@@ -76,6 +80,8 @@ class Judge(State):
     needs_predictions: bool = False
     #: Whether `contenders` or `weights` is overridden.
     advises: bool = False
+    #: The standard deviation of the noise that the judge assumes, or None.
+    noise_std: float | None = None
 
     def contenders(self, standing: Standing) -> list[int] | Tensor | None:
         """The models that may play.

@@ -41,7 +41,7 @@ class SuspectedRegret(Judge):
         self, noise_std: float, delta: float, rkhs_bound: float, constant: float, dim: int
     ) -> None:
         self.rkhs_bound = check_rkhs_bound(rkhs_bound)
-        self.noise_std, self.delta = check_noise_std(noise_std), check_delta(delta)
+        self._noise_std, self.delta = check_noise_std(noise_std), check_delta(delta)
         self.constant, self.dim = amount(constant, "constant", "positive and finite"), dim
         # For each model: the number of its told plays, and the sums of their observations and of
         # their half-widths.
@@ -65,7 +65,7 @@ class SuspectedRegret(Judge):
         if not all(id in self._sums for id in present):
             return []
         num_models = max(known, 1 + max(self._sums))
-        xi = noise_scale(self.noise_std, self.delta, standing.num_data, num_models)
+        xi = noise_scale(self._noise_std, self.delta, standing.num_data, num_models)
         upper, lower = {}, {}
         for id in present:
             count, total, half_widths = self._sums[id]
@@ -108,6 +108,7 @@ class LengthscaleBalancing(BoundsStrategy):
     """
 
     takes_ladders = False
+    refuses_std = "its regret bounds count observations as equally noisy"
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -82,7 +83,10 @@ class Growing(Protocol):
     @property
     def train_inputs(self) -> tuple[Tensor]: ...
 
-    def add(self, X: Tensor, Y: Tensor | None) -> None: ...
+    @property
+    def relative_noise(self) -> Tensor | None: ...
+
+    def add(self, X: Tensor, Y: Tensor | None, relative_noise: Tensor | None = None) -> None: ...
 
     def set_targets(self, rows: list[int], Y: Tensor) -> None: ...
 
@@ -107,11 +111,16 @@ class TrialRows(State, Generic[_Posterior]):
         posterior: The posterior; its rows so far belong to no trial. If it has ``add_candidate``,
             it is given the ``index`` of trials, else their points.
         policy: How pending trials count.
+        noise_std: The standard deviation of the noise whose variance is the noise variance of the
+            posterior, by which standard errors are divided; None if there are none.
     """
 
-    def __init__(self, posterior: _Posterior, policy: PendingPolicy) -> None:
+    def __init__(
+        self, posterior: _Posterior, policy: PendingPolicy, noise_std: float | None = None
+    ) -> None:
         self.posterior = posterior
         self.policy = policy
+        self.noise_std = math.nan if noise_std is None else noise_std
         self.told_too_late: list[int] = []
         # The number of observations, with those from before the first ask.
         self.num_data = posterior.num_observations
@@ -167,7 +176,7 @@ class TrialRows(State, Generic[_Posterior]):
         values = [told.get(id, self.policy.minimum) for id in ids]
         values = [*first, *values]
         if values:
-            posterior.add(*self.posterior.train_inputs, None)
+            posterior.add(*self.posterior.train_inputs, None, self.posterior.relative_noise)
         known = {row: value for row, value in enumerate(values) if value is not None}
         if known:
             like = posterior.noise_variance
@@ -216,7 +225,8 @@ class TrialRows(State, Generic[_Posterior]):
             return False
         if isinstance(event, Attached):
             self.catch_up()
-            self._enter(event.trial, event.value)
+            noise = history.relative_noise(event.trial.id, self.noise_std)
+            self._enter(event.trial, event.value, noise)
             self.num_data += 1
             return True
         if isinstance(event, Abandoned) and event.failed:
@@ -232,27 +242,37 @@ class TrialRows(State, Generic[_Posterior]):
                 if self.policy.timeout is not None and self._timed_out(id, history):
                     self.told_too_late = [*self.told_too_late, id]
                     return False
-                if has_row:
+                noise = history.relative_noise(id, self.noise_std)
+                if has_row and noise is None:
                     self._waiting = self._waiting | {self.ids.index(id): value}
                 else:
-                    self._enter(history.trials[id], value)
+                    if has_row:  # it has the noise of one observation
+                        self.catch_up()
+                        self._leave(id)
+                    self._enter(history.trials[id], value, noise)
                 self.num_data += 1
                 return True
             case Abandoned(id) if has_row:
-                self.posterior = self.posterior.successor()
-                self.posterior.remove(self.ids.index(id))
-                self.ids = [other for other in self.ids if other != id]
+                self._leave(id)
         return False
 
-    def _enter(self, trial: Trial, value: float | None) -> None:
+    def _enter(self, trial: Trial, value: float | None, noise: float | None = None) -> None:
         self.posterior = self.posterior.successor()
         add_candidate: Any = getattr(self.posterior, "add_candidate", None)
         if add_candidate is not None:
-            add_candidate(trial.info["index"], value)
+            add_candidate(trial.info["index"], value, noise)
         else:
-            Y = None if value is None else trial.x.new_tensor([value])
-            self.posterior.add(trial.point.unsqueeze(0), Y)
+            Y, own = (
+                None if number is None else trial.x.new_tensor([number])
+                for number in (value, noise)
+            )
+            self.posterior.add(trial.point.unsqueeze(0), Y, own)
         self.ids = [*self.ids, trial.id]
+
+    def _leave(self, id: int) -> None:
+        self.posterior = self.posterior.successor()
+        self.posterior.remove(self.ids.index(id))
+        self.ids = [other for other in self.ids if other != id]
 
     def _timed_out(self, id: int, history: History) -> bool:
         timeout: Any = self.policy.timeout

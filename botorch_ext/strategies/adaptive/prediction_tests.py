@@ -83,7 +83,8 @@ class RunningTests(State):
     A model u is refuted when |sum_{S_u} eta_i| > sqrt(xi_t |S_u|) + sum_{S_u} (w_i s_{i-1}(x_i) +
     eps), with xi_t of `noise_scale`.
     Source: Ziomek et al. 2024, algorithms 1 and 2. The paper prints s_i for s_{i-1}, and leaves out
-    the factor 2 of the two tails and, in theorem 4.1, a square of pi.
+    the factor 2 of the two tails and, in theorem 4.1, a square of pi. Observations whose noise has
+    another constant sqrt(r_i) R count with the weight 1 / sqrt(r_i) in all three sums.
 
     Args:
         noise_std: R, the sub-Gaussian constant of the noise.
@@ -137,6 +138,7 @@ class RunningTests(State):
         half_width: float,
         error: float,
         side: Side = "optimistic",
+        relative_noise: float = 1.0,
     ) -> RunningTest:
         """Tests a model once more.
 
@@ -148,7 +150,10 @@ class RunningTests(State):
             half_width: The half-width of its confidence bounds at the point, at the time of asking.
             error: The observation minus the mean that the model predicted.
             side: The bound that it was played for.
+            relative_noise: r, the noise variance of the observation in units of R^2. The error and
+                its bound are divided by sqrt(r), so that the noise of each has the constant R.
         """
+        scale = relative_noise**0.5
         xi = noise_scale(self.noise_std, self.delta, t, num_models, len(self.sides))
         before = self.latest(model, side)
         count = 1 if before is None else before.count + 1
@@ -158,10 +163,11 @@ class RunningTests(State):
             model=model,
             side=side,
             count=count,
-            error=error + (0.0 if before is None else before.error),
+            error=error / scale + (0.0 if before is None else before.error),
             noise_bound=noise_bound(xi, count),
             width_bound=(
-                half_width + self.misspecification + (0.0 if before is None else before.width_bound)
+                (half_width + self.misspecification) / scale
+                + (0.0 if before is None else before.width_bound)
             ),
         )
         self._latest[model, side] = test

@@ -1,0 +1,363 @@
+"""Results with standard errors and repeats: strategies against dense algebra."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import botorch_ext as bx
+from botorch_ext import widths
+from botorch_ext.strategies import Told
+from botorch_ext.studies.event_lines import as_text, from_text
+from tests.helpers import drawn, matern, rbf
+from tests.oracles.tight import Tight
+
+B, SIGMA, LAM, DELTA, EPS = 1.5, 0.1, 0.02, 0.1, 0.05
+POINTS = bx.FiniteSet(drawn(25, 2, seed=1))
+BOX = bx.Box([[0.0, 0.0], [1.0, 1.0]])
+SELF_NORMALIZED = widths.SelfNormalized(B, SIGMA, DELTA)
+STDS = (None, 0.01, 0.3, 1.0)
+X_INITIAL = POINTS.points[[3, 8]]
+Y_INITIAL, STD_INITIAL = (torch.tensor(v, dtype=torch.float64) for v in ((0.4, 0.1), (0.05, 0.4)))
+
+
+def f(x):
+    return float(torch.sin(5 * x[0]) + x[1])
+
+
+def candidates():
+    return bx.CandidateModels([rbf(0.3), matern(0.6)], noise_variance=LAM)
+
+
+def made(method, domain=POINTS, **options):
+    options |= {"initial": (X_INITIAL, Y_INITIAL, STD_INITIAL)}
+    known = {"noise_std": SIGMA, "rkhs_bound": B, "delta": DELTA}
+    of = bx.algorithms
+    match method:
+        case "gp_ucb":
+            return of.gp_ucb(domain, rbf(0.3), noise_variance=LAM, **known, **options)
+        case "constant width":
+            return of.gp_ucb(domain, rbf(0.3), noise_variance=SIGMA**2, width=2.0, **options)
+        case "pointwise ec_gp_ucb":
+            return of.ec_gp_ucb(
+                domain,
+                rbf(0.3),
+                noise_variance=LAM,
+                misspecification=EPS,
+                enlargement="pointwise",
+                **known,
+                **options,
+            )
+        case "gp_bucb":
+            return of.gp_bucb(domain, rbf(0.3), noise_variance=LAM, **known, **options)
+        case "gp_ucb_sdf":
+            return of.gp_ucb_sdf(
+                domain, rbf(0.3), noise_variance=LAM, minimum=-1.5, **known, **options
+            )
+        case "thompson_sampling":
+            return of.thompson_sampling(
+                domain, rbf(0.3), noise_variance=LAM, width=SELF_NORMALIZED, **options
+            )
+        case "he_gp_ucb":
+            return of.he_gp_ucb(domain, candidates(), **known, **options)
+        case "mle_ucb" | "expected_ucb" | "credible_ucb":
+            make = getattr(of, method)
+            return make(domain, candidates(), width=SELF_NORMALIZED, delta=DELTA, **options)
+        case "stable_opt":
+            return of.stable_opt(
+                domain, rbf(0.3), radius=0.1, noise_variance=LAM, width=SELF_NORMALIZED, **options
+            )
+    raise AssertionError(method)
+
+
+METHODS = (
+    *("gp_ucb", "constant width", "pointwise ec_gp_ucb", "gp_bucb", "gp_ucb_sdf"),
+    *("thompson_sampling", "he_gp_ucb", "mle_ucb", "expected_ucb", "credible_ucb", "stable_opt"),
+)
+
+
+class Book:
+    """Every result as it was told: its point, the average, and the ridge of its row."""
+
+    def __init__(self, noise_std, lam):
+        self.noise_std, self.lam = noise_std, lam
+        self.rows = [
+            (x, float(y), lam * float(std / noise_std) ** 2)
+            for x, y, std in zip(X_INITIAL, Y_INITIAL, STD_INITIAL, strict=True)
+        ]
+
+    def tell(self, point, values, std):
+        if std is not None:
+            ridge = self.lam * (std / self.noise_std) ** 2
+        else:
+            ridge = self.lam / len(values)
+        self.rows.append((point, sum(values) / len(values), ridge))
+
+    def arrays(self, pending=(), minimum=None):
+        """The points, values and ridges of all rows; pending ones are hallucinated unless there is
+        a minimum."""
+        waiting = [(x, minimum, self.lam) for x in pending]
+        X, y, ridges = zip(*self.rows, *waiting, strict=True)
+        return torch.stack(X), y, np.array(ridges)
+
+
+def dense(kernel, X, y, ridges, at):
+    """The mean and the standard deviation at points, by the inverse of all told and pending rows;
+    the mean from the told ones alone."""
+    K, k = (kernel(*pair).to_dense().detach().numpy() for pair in ((X, X), (X, at)))
+    inverse = np.linalg.inv(K + np.diag(ridges))
+    std = np.sqrt(kernel(at, diag=True).detach().numpy() - np.einsum("ix,ij,jx->x", k, inverse, k))
+    told = [i for i, value in enumerate(y) if value is not None]
+    own = np.linalg.inv((K + np.diag(ridges))[np.ix_(told, told)])
+    return k[told].T @ own @ np.array([y[i] for i in told]), std
+
+
+def moments(posterior):
+    """The means and the standard deviations of all models at the points, ``m x N`` each."""
+    if hasattr(posterior, "std"):
+        found = posterior.mean, posterior.std
+    else:
+        found = posterior.mean_and_std(POINTS.points)
+    return [each.view(-1, len(POINTS.points)) for each in found]
+
+
+def played(strategy, book, steps=24):
+    """A study with late results, whose results differ in noise."""
+    waiting, noise = [], drawn(4 * steps, seed=2, low=-SIGMA, high=SIGMA).tolist()
+    for step in range(steps):
+        waiting.append(strategy.ask())
+        if step % 3 == 2:
+            continue  # two results after the next ask
+        while waiting:
+            trial = waiting.pop()
+            values = [f(trial.x) + noise.pop() for _ in range(1 + 2 * (step % 2))]
+            std = STDS[step % len(STDS)]
+            strategy.tell(trial, values if len(values) > 1 else values[0], std=std)
+            book.tell(trial.x, values, std)
+    return waiting
+
+
+@pytest.mark.parametrize(
+    ("method", "domain"),
+    [*((method, POINTS) for method in METHODS), ("gp_ucb", BOX), ("he_gp_ucb", BOX)],
+)
+def test_posteriors_are_those_of_dense_algebra(method, domain):
+    """Pending trials count in standard deviations, but for Thompson sampling."""
+    strategy = made(method, domain)
+    lam = SIGMA**2 if method == "constant width" else LAM
+    book = Book(SIGMA, lam)
+    pending = played(strategy, book, steps=24 if domain is POINTS else 6)
+    attached = strategy.attach(POINTS.points[5], [0.2, 0.6], std=0.02)
+    book.tell(POINTS.points[5], [0.2, 0.6], 0.02)
+    pending += strategy.ask(2)
+    minimum = -1.5 if method == "gp_ucb_sdf" else None
+    waiting = [] if method == "thompson_sampling" else [trial.x for trial in pending]
+    rows = book.arrays(waiting, minimum)
+    posterior = strategy.posterior
+    kernels = [rbf(0.3), matern(0.6)] if len(strategy.names) > 1 else [rbf(0.3)]
+    for position, id in enumerate(strategy.alive):
+        mean, std = dense(kernels[id], *rows, POINTS.points)
+        for own, value in zip(moments(posterior), (mean, std), strict=True):
+            np.testing.assert_allclose(own[position], value, rtol=1e-7, atol=1e-8)
+    # A correction replaces the standard error, too.
+    strategy.correct(attached, 0.5)
+    book.rows[-1] = (POINTS.points[5], 0.5, lam)
+    mean, std = dense(kernels[id], *book.arrays(waiting, minimum), POINTS.points)
+    own = moments(strategy.posterior)[0][position]
+    np.testing.assert_allclose(own, mean, rtol=1e-7, atol=1e-8)
+    again = made(method, domain)
+    again.replay(strategy.events)
+    assert torch.equal(again.ask().x, strategy.ask().x)
+
+
+LADDER = widths.Ladder(B, SIGMA, DELTA, (1, 9))
+
+
+@pytest.mark.parametrize(
+    "width",
+    [SELF_NORMALIZED, LADDER, widths.Dual(B, SIGMA, DELTA, (1, 9))],
+    ids=["self-normalized", "ladder", "dual"],
+)
+def test_bounds_are_those_of_rows_divided_by_their_noise(width):
+    """The statement of the proofs: bounds are those of the kernel k(x, x') / (c c')."""
+    book = Book(SIGMA, LAM)
+    strategy = bx.algorithms.gp_ucb(
+        POINTS,
+        rbf(0.3),
+        noise_variance=LAM,
+        width=width,
+        initial=(X_INITIAL, Y_INITIAL, STD_INITIAL),
+    )
+    ridges = getattr(width, "ridges", (1.0,))
+    kernel, at = rbf(0.3), POINTS.points
+    for step in range(20):
+        X, y, own = book.arrays()
+        c = np.sqrt(own / LAM)
+        K, k = (kernel(*pair).to_dense().detach().numpy() for pair in ((X, X), (X, at)))
+        plain = Tight(
+            K / np.outer(c, c), k / c[:, None], np.ones(len(at)), np.array(y) / c, LAM, B, SIGMA,
+            DELTA, ridges,
+        )  # fmt: skip
+        mean, half_width = strategy.bands(at)
+        if isinstance(width, widths.Ladder):
+            lower, upper = plain.bounds(0.0, True, isinstance(width, widths.Dual))
+        else:
+            gain = 2 * (plain.gain(LAM) + math.log(1 / DELTA))
+            half = (B + SIGMA * math.sqrt(gain / LAM)) * plain.std(LAM)
+            lower, upper = plain.mean(LAM) - half, plain.mean(LAM) + half
+        np.testing.assert_allclose(mean[0] + half_width[0], upper, rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(mean[0] - half_width[0], lower, rtol=1e-7, atol=1e-8)
+        trial, std = strategy.ask(), STDS[step % len(STDS)]
+        value = f(trial.x) + 0.05 * math.sin(step)
+        strategy.tell(trial, value, std=std)
+        book.tell(trial.x, [value], std)
+
+
+def test_pointwise_enlargements_weigh_observations_in_their_own_units():
+    strategy, book = made("pointwise ec_gp_ucb"), Book(SIGMA, LAM)
+    assert not played(strategy, book, steps=11)
+    X, _, ridges = book.arrays()
+    kernel, at = rbf(0.3), POINTS.points
+    K, k = (kernel(*pair).to_dense().detach().numpy() for pair in ((X, X), (X, at)))
+    zeta = np.abs(np.linalg.inv(K + np.diag(ridges)) @ k).sum(axis=0)
+    gain = 0.5 * np.linalg.slogdet(np.eye(len(X)) + K / np.sqrt(np.outer(ridges, ridges)))[1]
+    width = B + SIGMA * math.sqrt(2 * (gain + math.log(1 / DELTA)) / LAM)
+    std = dense(kernel, *book.arrays(), at)[1]
+    half_width = strategy.bands(at)[1][0]
+    np.testing.assert_allclose(half_width, width * std + EPS * zeta, rtol=1e-7)
+
+
+def test_tests_of_predictions_divide_errors_by_the_noise():
+    strategy = made("he_gp_ucb")
+    sums, num_data = {}, len(X_INITIAL)
+    for step in range(20):
+        trial, std = strategy.ask(), STDS[step % len(STDS)]
+        value = f(trial.x) + 0.1 * math.cos(step)
+        alive = list(strategy.alive)
+        strategy.tell(trial, value, std=std)
+        num_data += 1
+        told, c = trial.info["told"], (std or SIGMA) / SIGMA
+        half = told["width"] * told["std"] + told["offset"]
+        own = sums.setdefault(trial.info["model"], np.zeros(3))
+        own += np.array([1, (value - told["mean"]) / c, half / c])
+        union = 2 * 2 * math.pi**2 * num_data**2 / (3 * DELTA)
+        noise = math.sqrt(2 * SIGMA**2 * math.log(union) * own[0])
+        test = strategy.judge.running.latest(trial.info["model"], "optimistic")
+        assert test.bound == pytest.approx(noise + own[2])
+        assert test.error == pytest.approx(own[1])
+        assert (trial.info["model"] in strategy.alive or len(alive) == 1) == (
+            abs(own[1]) <= noise + own[2] or len(alive) == 1
+        )
+
+
+def test_the_alarm_takes_rows_divided_by_their_noise():
+    """A function of too large a norm is refuted by precise results, and not by vague ones."""
+    said = {}
+    for std in (0.02, 3.0):
+        strategy = made("gp_ucb")
+        for _ in range(25):
+            trial = strategy.ask()
+            strategy.tell(trial, 4 * f(trial.x), std=std)
+        (data,) = strategy.told_data()
+        report = strategy.report()
+        said[std] = report["refuted_at"] is not None
+        X, y, ridges = (np.array(each) for each in zip(
+            *((x.numpy(), y, ridge) for x, y, ridge in [
+                *zip(X_INITIAL, Y_INITIAL.tolist(), (LAM * (STD_INITIAL / SIGMA) ** 2).tolist(),
+                     strict=True),
+                *((t.x, 4 * f(t.x), LAM * (std / SIGMA) ** 2) for t in strategy.history.trials),
+            ]), strict=True))  # fmt: skip
+        c = np.sqrt(ridges / LAM)
+        K = rbf(0.3)(torch.from_numpy(X)).to_dense().detach().numpy()
+        np.testing.assert_allclose(data.K, K / np.outer(c, c), rtol=1e-9)
+        np.testing.assert_allclose(data.y, y / c, rtol=1e-9)
+    assert said == {0.02: True, 3.0: False}
+
+
+# --- what is told ---------------------------------------------------------------------------------
+
+
+def test_repeats_count_as_that_many_results():
+    """The posterior after repeats is that after as many single results."""
+    together, apart = made("gp_ucb"), made("gp_ucb")
+    x, values = POINTS.points[4], [0.1, 0.5, 0.3]
+    together.attach(x, values)
+    for value in values:
+        apart.attach(x, value)
+    mine, theirs = (strategy.bands(POINTS.points) for strategy in (together, apart))
+    for own, other in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-8, atol=1e-9)
+    assert together.history.values[0] == pytest.approx(0.3)
+    assert together.history.repeats[0] == (0.1, 0.5, 0.3)
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_events_keep_what_was_told(minimize):
+    strategy = bx.algorithms.gp_ucb(
+        POINTS, rbf(0.3), noise_variance=LAM, width=2.0, minimize=minimize
+    )
+    strategy.tell(strategy.ask(), [1.0, 2.0], std=0.3)
+    strategy.tell(strategy.ask(), 1.5)
+    strategy.correct(0, std=0.2)
+    first, _, last = (event for event in strategy.events if not hasattr(event, "trial"))
+    assert (first.value, first.std, first.repeats) == (1.5, 0.3, (1.0, 2.0))
+    assert (last.value, last.std, last.repeats) == (1.5, 0.2, (1.0, 2.0))
+    assert strategy.history.stds == {0: 0.2}
+    read = [from_text(as_text(event), POINTS.like) for event in strategy.events]
+    again = bx.algorithms.gp_ucb(POINTS, rbf(0.3), noise_variance=LAM, width=2.0, minimize=minimize)
+    again.replay(read)
+    assert again.events[1] == first
+    assert again.history.stds == {0: 0.2}
+    strategy.correct(0, 3.0)
+    assert (strategy.history.stds, strategy.history.repeats) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("value", "std", "message"),
+    [
+        (1.0, 0.0, "std must be positive and finite, got 0.0 for trial 0"),
+        (1.0, math.inf, "std must be positive and finite"),
+        (1.0, "1", "std must be one number"),
+        ([], None, "value must be at least one number, got none for trial 0"),
+        ([1.0, "2"], None, "value[1] must be one number"),
+        ([1.0, math.nan], None, "value must be finite"),
+    ],
+)
+def test_wrong_results_are_refused_and_change_nothing(value, std, message):
+    strategy = made("gp_ucb")
+    strategy.ask()
+    with pytest.raises(ValueError, match=re.escape(message)):
+        strategy.tell(0, value, std=std)
+    assert len(strategy.events) == 1
+
+
+def test_methods_whose_analysis_needs_equal_noise_refuse_standard_errors():
+    kernel, known = rbf(0.3), {"rkhs_bound": B, "noise_std": SIGMA, "delta": DELTA}
+    published = bx.algorithms.ec_gp_ucb(
+        POINTS, kernel, noise_variance=LAM, misspecification=EPS, **known
+    )
+    certified = bx.algorithms.certified_bucb(
+        POINTS, kernel, noise_variance=LAM, horizon=20, **known
+    )
+    for strategy, message in (
+        (published, "std must be None for .*, got 0.1: Enlarged is a width for results"),
+        (certified, "std must be None for .*, got 0.1: its analysis"),
+    ):
+        trial = strategy.ask()
+        with pytest.raises(ValueError, match=message):
+            strategy.tell(trial, 0.3, std=0.1)
+        with pytest.raises(ValueError, match=r"value must be one number for .*their average"):
+            strategy.tell(trial, [0.3, 0.4])
+        with pytest.raises(ValueError, match="std must be None"):
+            strategy.replay([Told(0, 0.3, {}, 0.1)])
+    with pytest.raises(ValueError, match=r"initial must have no std for .*Enlarged"):
+        bx.algorithms.ec_gp_ucb(
+            POINTS,
+            kernel,
+            noise_variance=LAM,
+            misspecification=EPS,
+            initial=(X_INITIAL, Y_INITIAL, STD_INITIAL),
+            **known,
+        )
