@@ -145,8 +145,9 @@ def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
     attach.add_argument("--outside", action="store_true", help=does)
     correct = _command(commands, "correct", _later("telling", "correct"), "replaces a wrong value")
     correct.add_argument("trial", type=int, help="its id")
-    correct.add_argument("value", nargs="?", help="the right one; unless an outcome alone is wrong")
+    correct.add_argument("value", nargs="?", help="the right one; unless another number is wrong")
     does = "the right number of an outcome that was wrong"
+    correct.add_argument("--std", help="the right standard error of the value")
     correct.add_argument("--outcome", metavar="NAME=VALUE", action="append", default=[], help=does)
     abandon = _command(commands, "abandon", _later("telling", "abandon"), "abandons a trial")
     abandon.add_argument("trial", type=int, help="its id")

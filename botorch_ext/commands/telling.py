@@ -14,7 +14,7 @@ from botorch_ext.exceptions import StudyError
 from botorch_ext.page.overview import read_overview
 from botorch_ext.page.words import counted
 from botorch_ext.studies.answer_sheets import answer_sheet, answers_of
-from botorch_ext.studies.cell_values import number
+from botorch_ext.studies.cell_values import number, repeats_in
 from botorch_ext.studies.result_tables import Result, values_of
 from botorch_ext.studies.sheets import Sheet
 from botorch_ext.studies.study import Study
@@ -85,6 +85,7 @@ def tell(given: argparse.Namespace) -> str:
     study.tell_all(
         answers.values | answers.corrected,
         outcomes=answers.outcomes,
+        stds=answers.stds,
         failed=answers.failed,
         correct=given.correct,
     )
@@ -99,13 +100,15 @@ def attach(given: argparse.Namespace) -> str:
 
 
 def correct(given: argparse.Namespace) -> str:
-    """Replaces a value or outcomes that were wrong."""
-    value = None if given.value is None else _number("value", given.value)
+    """Replaces a value, outcomes or a standard error that were wrong."""
+    values = [_number("value", each) for each in repeats_in(given.value or "") if each]
+    std = None if given.std is None else _number("--std", given.std)
     texts = [text.partition("=") for text in given.outcome]
     outcomes = {name: _number(name, text) for name, _, text in texts}
-    opened(given).correct(given.trial, value, outcomes)
-    said = [] if value is None else [str(value)]
+    opened(given).correct(given.trial, values or None, outcomes, std=std)
+    said = [str(value) for value in values]
     said += [f"{name}={number}" for name, number in outcomes.items()]
+    said += [] if std is None else [f"std={std}"]
     return f"corrected trial {given.trial} to {', '.join(said)}\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,6 +19,29 @@ def split(parameters: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return parameters[:, :-2], parameters[:, -2], parameters[:, -1]
 
 
+@dataclass(frozen=True, eq=False)
+class RowNoise:
+    """The noise variances of n observations of a GP: a share of its own noise variance, plus a
+    variance that is known.
+
+    Args:
+        shares: The shares, ``n``: 1 for one observation, 1/k for an average of k, 0 for an
+            observation whose noise is known.
+        known: The known variances, ``n``, in squared units of the observations.
+    """
+
+    shares: Tensor
+    known: Tensor
+
+    def of(self, rows: Tensor) -> RowNoise:
+        """The noise of some rows."""
+        return RowNoise(self.shares[rows], self.known[rows])
+
+    def variances(self, noise_variance: Tensor) -> Tensor:
+        """The noise variances, ``m x n``, if the GPs have ``m`` own ones."""
+        return noise_variance.unsqueeze(-1) * self.shares + self.known
+
+
 class Density:
     """The log posterior density, up to a constant, of parameters as `split` names them, for a GP
     with signal variance 1 and its likeliest constant mean.
@@ -27,10 +51,19 @@ class Density:
         y: The ``n`` standardised observations.
         prior: The prior of the parameters.
         groups: The index of the lengthscale of each feature, ``p``; None for one each.
+        noise: The noise of the observations; None if all have the noise variance of the GP.
     """
 
-    def __init__(self, X: Tensor, y: Tensor, prior: Prior, groups: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        X: Tensor,
+        y: Tensor,
+        prior: Prior,
+        groups: Tensor | None = None,
+        noise: RowNoise | None = None,
+    ) -> None:
         n, p = X.shape
+        self._noise = noise
         self.y, self.num_lengthscales = y, p if groups is None else int(groups.max()) + 1
         squares = (X.mT.unsqueeze(-1) - X.mT.unsqueeze(-2)).square()  # (p, n, n)
         if groups is not None:
@@ -49,7 +82,7 @@ class Density:
 
     def value(self, parameters: Tensor) -> Tensor:
         """The values ``m`` at ``m x dim`` parameters; -inf outside the range of the prior."""
-        L, ok, _ = self._factors(parameters)
+        L, ok, _ = self._factors(parameters, self._noise)
         _, quadratic, _ = self._residuals(L)
         return self._assembled(parameters, L, quadratic, ok)
 
@@ -69,12 +102,15 @@ class Density:
 
     def constants(self, parameters: Tensor) -> Tensor:
         """The likeliest constant mean under each of ``m x dim`` parameters, ``m``."""
-        return self._residuals(self._factors(parameters)[0])[2]
+        return self._residuals(self._factors(parameters, self._noise)[0])[2]
 
-    def log_likelihoods(self, parameters: Tensor, Y: Tensor) -> Tensor:
+    def log_likelihoods(
+        self, parameters: Tensor, Y: Tensor, noise: RowNoise | None = None
+    ) -> Tensor:
         """The log likelihoods of other observations, ``k x n``, up to a constant that they share,
-        of the mixture of GPs of ``m x dim`` parameters, each with its likeliest constant: ``k``."""
-        L, ok, _ = self._factors(parameters)
+        of the mixture of GPs of ``m x dim`` parameters, each with its likeliest constant: ``k``.
+        They have the noise of this density unless another one is given."""
+        L, ok, _ = self._factors(parameters, self._noise if noise is None else noise)
         targets = torch.cat([torch.ones_like(Y[:1]), Y]).mT
         both = torch.linalg.solve_triangular(L, targets.expand(len(L), -1, -1), upper=False)
         ones, y = both[..., :1], both[..., 1:]
@@ -86,7 +122,7 @@ class Density:
 
     def value_and_gradient(self, parameters: Tensor) -> tuple[Tensor, Tensor]:
         """The ``m`` values and the ``m x dim`` gradients at ``m x dim`` parameters."""
-        L, ok, (rough, smooth, s, decay) = self._factors(parameters)
+        L, ok, (rough, smooth, s, decay) = self._factors(parameters, self._noise)
         z, quadratic, _ = self._residuals(L)
         value = self._assembled(parameters, L, quadratic, ok)
         inverse = torch.cholesky_inverse(L)
@@ -94,7 +130,10 @@ class Density:
         # d value / dK; the likeliest mean has no first-order effect.
         W = (alpha @ alpha.mT - inverse).mul_(0.5)
         lengthscales, noise, odds = split(parameters)
-        of_noise = W.diagonal(dim1=-2, dim2=-1).sum(dim=-1) * noise.exp()
+        of_rows = W.diagonal(dim1=-2, dim2=-1)
+        if self._noise is not None:
+            of_rows = of_rows * self._noise.shares
+        of_noise = of_rows.sum(dim=-1) * noise.exp()
         share = odds.sigmoid()[:, None, None]
         of_odds = (W * (smooth - rough)).sum(dim=(-2, -1)) * odds.sigmoid() * (-odds).sigmoid()
         slope = slopes(smooth, s, decay, share).mul_(W)
@@ -105,7 +144,9 @@ class Density:
         gradient = gradient - (parameters - self._location) / self._spread.square()
         return value, gradient.nan_to_num(0.0, 0.0, 0.0)
 
-    def _factors(self, parameters: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+    def _factors(
+        self, parameters: Tensor, row_noise: RowNoise | None
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
         """The Cholesky factors of K + noise, whether they exist, and the kernel `profiles` from
         which its derivatives are computed."""
         n = len(self.y)
@@ -113,7 +154,10 @@ class Density:
         squares = ((-2 * lengthscales).exp() @ self._squares).view(len(parameters), n, n)
         rough, smooth, s, decay = profiles(squares)
         K = torch.lerp(rough, smooth, odds.sigmoid()[:, None, None])
-        K.diagonal(dim1=-2, dim2=-1).add_(noise.exp().unsqueeze(-1))
+        variances = noise.exp().unsqueeze(-1)
+        if row_noise is not None:
+            variances = row_noise.variances(noise.exp())
+        K.diagonal(dim1=-2, dim2=-1).add_(variances)
         L, failed = torch.linalg.cholesky_ex(K)
         ok = (failed == 0) & (L.diagonal(dim1=-2, dim2=-1) > 0).all(dim=-1)  # False for NaN
         return torch.where(ok[:, None, None], L, self._eye), ok, (rough, smooth, s, decay)

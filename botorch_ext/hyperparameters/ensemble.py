@@ -55,7 +55,7 @@ class Ensemble(Immutable):
         model = KernelGP(_kernel(parameters, inputs), noise, dtype=F.dtype, device=F.device)
         constants = F.new_zeros(len(parameters))
         if len(joint):
-            model.add(F, outcomes.values)
+            model.add(F, outcomes.values, outcomes.relative_noise(noise))
             constants = model.factor.subtract_constant()
         return cls(parameters, model, constants, inputs, outcomes, joint, joint[:0])
 
@@ -97,9 +97,8 @@ class Ensemble(Immutable):
             dtype=like.dtype,
             device=like.device,
         )
-        model.add(
-            self.joint.to(like), self.outcomes.center + self.outcomes.scale * self.outcomes.values
-        )
+        Y = self.outcomes.center + self.outcomes.scale * self.outcomes.values
+        model.add(self.joint.to(like), Y, self.outcomes.relative_noise(model.noise_variance))
         if len(self.pending):
             model.add(self.pending.to(like), None)
         return model
@@ -115,10 +114,15 @@ class Ensemble(Immutable):
             outcomes: The transformed observations at all rows.
         """
         F, num = inputs.features(joint), len(self.joint)
-        if not torch.equal(F[:num], self.model.train_inputs[0]):
+        noise = outcomes.relative_noise(self.model.noise_variance)
+        # Variances that are known have other units when the observations are standardised again.
+        is_new = outcomes.noise is not None and (
+            self.outcomes.noise is None or bool(outcomes.noise.known.any())
+        )
+        if is_new or not torch.equal(F[:num], self.model.train_inputs[0]):
             return Ensemble.of(self.parameters, inputs, joint, outcomes)
         model = self.model.fork()
-        model.add(F[num:], outcomes.values[num:])
+        model.add(F[num:], outcomes.values[num:], None if noise is None else noise[:, num:])
         model.set_targets(range(len(joint)), outcomes.values)
         constants = model.factor.subtract_constant()
         return Ensemble(self.parameters, model, constants, inputs, outcomes, joint, joint[:0])
@@ -147,7 +151,7 @@ class Ensemble(Immutable):
 
     def of_rows(self, rows: Tensor) -> Ensemble:
         """The ensemble given only some of the observations, without pending rows."""
-        outcomes = replace(self.outcomes, values=self.outcomes.values[rows])
+        outcomes = self.outcomes.some(rows)
         return Ensemble.of(self.parameters, self.inputs, self.joint[rows], outcomes)
 
     def mean(self, joint: Tensor) -> Tensor:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from botorch_ext.hyperparameters.density import Density
+from botorch_ext.hyperparameters.density import Density, RowNoise
 
 # The share of the best observations whose distance from the best one is the unit; the number of
 # units below the best one from which observations are squeezed; and the factor.
@@ -35,6 +35,7 @@ class Outcomes:
         unit: u in units of the observations, if low ones are squeezed; else 0.
         log_slopes: The sum of the logarithms of the slopes of the transform at the observations, by
             which the log densities of observations and of values differ.
+        noise: The noise of the values; None if all have that of one observation.
     """
 
     values: Tensor
@@ -45,9 +46,12 @@ class Outcomes:
     rate: float = 0.0
     unit: float = 0.0
     log_slopes: float = 0.0
+    noise: RowNoise | None = None
 
     @classmethod
-    def of(cls, Y: Tensor, device: torch.device, bend: float = 0.0) -> Outcomes:
+    def of(
+        cls, Y: Tensor, device: torch.device, bend: float = 0.0, noise: RowNoise | None = None
+    ) -> Outcomes:
         """The outcomes of ``n`` observations: low ones squeezed or bent, then standardised.
 
         The unit u is the root mean square of the distances of the better two thirds from the best
@@ -60,9 +64,18 @@ class Outcomes:
             Y: The ``n`` observations, in float64, on the CPU.
             device: The device of the transformed observations.
             bend: The strength a of the bend; 0 squeezes low observations.
+            noise: The noise of the observations, likewise on the CPU. Known variances are
+                multiplied by the squared slopes of the transform at the observations.
         """
         if not len(Y):
             return cls(Y.to(device), 0.0, 1.0)
+
+        def of_values(slopes: Tensor | float) -> RowNoise | None:
+            if noise is None:
+                return None
+            known = noise.known * slopes * slopes
+            return RowNoise(noise.shares.to(device), known.to(device))
+
         # Scaled by a power of 2, which is exact, so that squares are finite; differences to the
         # first value are exact for large and nearly equal values.
         power = 2.0 ** -max(math.frexp(float(Y.abs().max()))[1], -1000)
@@ -75,7 +88,8 @@ class Outcomes:
             y, slopes = (_bent if bend else _squeezed)(y, top, unit, bend)
         center, scale = float(y.mean()), float(y.std(correction=0))
         if not scale > 0:
-            return cls((y - center).to(device), (first + center) / power, 1.0)
+            values = (y - center).to(device)
+            return cls(values, (first + center) / power, 1.0, noise=of_values(1.0))
         return cls(
             ((y - center) / scale).to(device),
             (first + center) / power,
@@ -85,22 +99,44 @@ class Outcomes:
             bend * power / unit if unit > 0 else 0.0,
             0.0 if bend else unit / power,
             float(slopes.log().sum()) - len(y) * math.log(scale / power),
+            of_values(slopes * (power / scale)),
         )
 
     @classmethod
-    def likeliest(cls, Y: Tensor, density: Density, parameters: Tensor) -> Outcomes:
-        """The outcomes with the likeliest bend, averaged over ``m x dim`` parameters of a
-        density."""
+    def likeliest(
+        cls, Y: Tensor, density: Density, parameters: Tensor, noise: RowNoise | None = None
+    ) -> Outcomes:
+        """The outcomes with the likeliest bend, averaged over ``m x dim`` parameters of a density;
+        ``noise`` is as for `of`."""
         device = density.y.device
-        plain = cls.of(Y, Y.device)
+        plain = cls.of(Y, device, noise=noise)
         if len(Y) < _FEWEST or not plain.log_slopes:
-            return cls.of(Y, device)
-        found = [plain, *(cls.of(Y, Y.device, bend) for bend in _BENDS)]
-        values = torch.stack([outcomes.values for outcomes in found]).to(device)
-        likelihoods = density.log_likelihoods(parameters, values).to(Y.device)
+            return plain
+        found = [plain, *(cls.of(Y, device, bend, noise) for bend in _BENDS)]
+        if noise is None:
+            values = torch.stack([outcomes.values for outcomes in found])
+            likelihoods = density.log_likelihoods(parameters, values).to(Y.device)
+        else:  # each bend has known variances of its own
+            own = [
+                density.log_likelihoods(parameters, outcomes.values[None], outcomes.noise)
+                for outcomes in found
+            ]
+            likelihoods = torch.cat(own).to(Y.device)
         likelihoods += likelihoods.new_tensor([outcomes.log_slopes for outcomes in found])
         likelihoods[0] += _ADVANTAGE
-        return cls.of(Y, device, found[int(likelihoods.argmax())].bend)
+        return found[int(likelihoods.argmax())]
+
+    def some(self, rows: Tensor) -> Outcomes:
+        """The outcomes of some rows, in the same units."""
+        noise = None if self.noise is None else self.noise.of(rows)
+        return replace(self, values=self.values[rows], noise=noise)
+
+    def relative_noise(self, noise_variance: Tensor) -> Tensor | None:
+        """The noise variances of the values in units of those of ``m`` GPs, ``m x n``; None for
+        ones."""
+        if self.noise is None:
+            return None
+        return self.noise.variances(noise_variance) / noise_variance.unsqueeze(-1)
 
     def untransformed(self, mean: Tensor) -> Tensor:
         """Means of the GP in units of the observations, with the bend undone; this gives medians of

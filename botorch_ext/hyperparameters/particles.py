@@ -11,7 +11,7 @@ from torch import Tensor
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import host
 from botorch_ext.domains.ranks import highest_first
-from botorch_ext.hyperparameters.density import Density
+from botorch_ext.hyperparameters.density import Density, RowNoise
 from botorch_ext.hyperparameters.moves import swept
 from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.state import Immutable
@@ -85,7 +85,14 @@ class Particles(Immutable):
         return not num_before <= num_observations < num_before + stay
 
     @torch.no_grad()
-    def started(self, X: Tensor, y: Tensor, groups: Tensor | None, seed: int) -> Cloud:
+    def started(
+        self,
+        X: Tensor,
+        y: Tensor,
+        groups: Tensor | None,
+        seed: int,
+        noise: RowNoise | None = None,
+    ) -> Cloud:
         """The first particles: draws from the prior, moved through stages with more and more data.
 
         Args:
@@ -93,31 +100,46 @@ class Particles(Immutable):
             y: The ``n`` standardised observations.
             groups: As for `Density`.
             seed: The seed of the draws.
+            noise: As for `Density`.
         """
         generator = torch.Generator().manual_seed(seed)
         last, rows = self.number(len(X)), telling(X, y)
+
+        def density_of(chosen: Tensor) -> Density:
+            own = None if noise is None else noise.of(rows[chosen])
+            return Density(X[chosen], y[chosen], self.prior, groups, own)
+
         X, y = X[rows], y[rows]
         n, order = len(X), host.randperm(len(X), generator=generator).to(X.device)
         size = min(_FIRST_STAGE, n)
-        density = Density(X[order[:size]], y[order[:size]], self.prior, groups)
+        density = density_of(order[:size])
         draws = density.prior_draws(_NUM_DRAWS, generator)
         values = density.value(draws)
         rows = resampled(values - density.log_prior(draws), self.num_particles, generator)
         parameters, values = swept(density, draws[rows], values[rows], _FIRST_HALVES, generator)
         while size < n:
             size = min(2 * size, n)
-            density = Density(X[order[:size]], y[order[:size]], self.prior, groups)
+            density = density_of(order[:size])
             num = min(self.number(size), max(2 * last, _FEW)) if size < n else last
             cloud = Cloud(parameters, values)
             parameters, values = cloud.onto(density, num, 2 * _halves(size), generator)
         return Cloud(parameters, values)
 
     @torch.no_grad()
-    def moved(self, cloud: Cloud, X: Tensor, y: Tensor, groups: Tensor | None, seed: int) -> Cloud:
+    def moved(
+        self,
+        cloud: Cloud,
+        X: Tensor,
+        y: Tensor,
+        groups: Tensor | None,
+        seed: int,
+        noise: RowNoise | None = None,
+    ) -> Cloud:
         """The particles updated for more data; arguments are those of `started`."""
         generator = torch.Generator().manual_seed(seed)
         rows = telling(X, y)
-        density = Density(X[rows], y[rows], self.prior, groups)
+        own = None if noise is None else noise.of(rows)
+        density = Density(X[rows], y[rows], self.prior, groups, own)
         return Cloud(*cloud.onto(density, self.number(len(X)), _halves(len(X)), generator))
 
 

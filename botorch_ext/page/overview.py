@@ -59,7 +59,8 @@ class TrialStory:
         num_asked_by_then: How many trials were asked when the trial was told or given up, or until
             now if it is pending.
         corrections: The corrections of the value, in order.
-        outcomes: The outcomes by name, if the trial has any.
+        outcomes: What was measured beside the value, by the names of its columns: the standard
+            error, the number of repeats and the outcomes, as far as the trial has them.
     """
 
     id: int
@@ -148,7 +149,7 @@ class Overview:
 
     @cached_property
     def outcomes(self) -> list[str]:
-        """The names of the outcomes that trials have."""
+        """The names of what was measured beside the values of trials."""
         return list(dict.fromkeys(name for story in self.stories for name in story.outcomes))
 
     @cached_property
@@ -302,10 +303,11 @@ def _stories(entries: Sequence[Entry], journal: Journal) -> tuple[list[TrialStor
     """The stories of all trials, and the id of the trial whose value came last."""
     stories: list[TrialStory] = []
     last, num_asked = None, 0
+    objective = str(readable(journal.description).get("objective"))
     for number, entry in enumerate(entries):
         record = PlainRecord.read(entry.body)
         try:
-            _follow(stories, record, entry.at, num_asked)
+            _follow(stories, record, entry.at, num_asked, objective)
         except (ValueError, IndexError) as error:
             raise BrokenStudyError(
                 f"event {number} of study {journal.name!r} in {journal.database.name} does not fit "
@@ -322,8 +324,16 @@ def _stories(entries: Sequence[Entry], journal: Journal) -> tuple[list[TrialStor
     return stories, last
 
 
-def _follow(stories: list[TrialStory], record: PlainRecord, at: float, num_asked: int) -> None:
+def _follow(
+    stories: list[TrialStory], record: PlainRecord, at: float, num_asked: int, objective: str
+) -> None:
     """Adds an event to the stories; a ValueError or an IndexError where it cannot follow."""
+    beside: dict[str, float] = {}
+    if record.std is not None:
+        beside[f"{objective} std"] = record.std
+    if record.repeats:
+        beside[f"{objective} repeats"] = len(record.repeats)
+    beside |= record.outcomes
     if type(at) is not float or not 0.0 <= at <= _LATEST:
         raise ValueError(f"it has no time, got {at!r}")
     if record.kind in ("told", "attached", "corrected") and not math.isfinite(record.value):
@@ -342,7 +352,7 @@ def _follow(stories: list[TrialStory], record: PlainRecord, at: float, num_asked
         stories.append(story)
         if record.kind == "attached":
             story.end("attached", at, record.value)
-            story.outcomes = record.outcomes
+            story.outcomes = beside
         return
     if record.id < 0:
         raise ValueError(f"id must be that of a trial, got {record.id}")
@@ -350,14 +360,14 @@ def _follow(stories: list[TrialStory], record: PlainRecord, at: float, num_asked
     if record.kind == "corrected":
         if story.value is None:
             raise ValueError(f"trial {record.id} has no value")
-        if record.value != story.value or not record.outcomes:  # else outcomes alone were wrong
+        if record.value != story.value or not beside:  # else another number alone was wrong
             story.corrections.append(Correction(at, story.value, record.value))
-        story.value, story.outcomes = record.value, record.outcomes
+        story.value, story.outcomes = record.value, beside
         return
     if story.state != "pending":
         raise ValueError(f"trial {record.id} is {story.state}")
     if record.kind == "told":
         story.end("told", at, record.value)
-        story.outcomes = record.outcomes
+        story.outcomes = beside
     else:
         story.end("failed" if record.failed else "abandoned", at)

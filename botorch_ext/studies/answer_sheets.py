@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -14,6 +14,7 @@ from botorch_ext.domains import Box, Domain, Space
 from botorch_ext.exceptions import TableError
 from botorch_ext.parameters import Choice, Parameter
 from botorch_ext.strategies import Attached, Corrected, Strategy, Told, Trial
+from botorch_ext.strategies.events import History
 from botorch_ext.studies.cell_values import decimal_of, last_place, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.result_tables import FAILED, measured, values_of
@@ -30,20 +31,58 @@ class Answers:
     """The answers in a sheet that was filled in.
 
     Args:
-        values: The new values by the ids of their pending trials.
+        values: The new values by the ids of their pending trials; a tuple of those of repeats.
         failed: The ids of pending trials whose evaluation failed.
         corrected: The values that replace others, by the ids of their trials.
         empty: The ids of pending trials that have no value in the sheet.
         known: The ids of trials whose result in the sheet was told before.
         outcomes: The outcomes of all trials in ``values`` and ``corrected``, by id.
+        stds: The standard errors of those of these trials that have one, by id.
     """
 
-    values: dict[int, float]
-    failed: list[int]
-    corrected: dict[int, float]
-    empty: list[int]
-    known: list[int]
-    outcomes: dict[int, dict[str, float]]
+    values: dict[int, float | tuple[float, ...]] = field(default_factory=dict)
+    failed: list[int] = field(default_factory=list)
+    corrected: dict[int, float | tuple[float, ...]] = field(default_factory=dict)
+    empty: list[int] = field(default_factory=list)
+    known: list[int] = field(default_factory=list)
+    outcomes: dict[int, dict[str, float]] = field(default_factory=dict)
+    stds: dict[int, float] = field(default_factory=dict)
+
+    def note(self, id: int, result: _Answer) -> None:
+        """Adds the outcomes and the standard error of a result."""
+        self.outcomes[id] = result.outcomes
+        if result.std is not None:
+            self.stds[id] = result.std
+
+
+class _Answer(NamedTuple):
+    """What a row says of a trial.
+
+    Args:
+        value: The value or those of repeats; `FAILED`; or None where nothing is filled in.
+        outcomes: The outcomes by name.
+        std: The standard error of the value, or None.
+    """
+
+    value: float | tuple[float, ...] | str | None
+    outcomes: dict[str, float]
+    std: float | None = None
+
+    @classmethod
+    def told(cls, id: int, history: History) -> _Answer:
+        """What was told of a trial."""
+        value = history.repeats_told(id) or history.value_told(id)
+        return cls(value, dict(history.outcomes.get(id, {})), history.stds.get(id))
+
+    def is_same(self, event: Told | Attached | Corrected) -> bool:
+        """Whether an event has this answer; tables of all trials have the averages of repeats."""
+        is_value = self.value in (event.value, event.repeats or None)
+        return is_value and (self.outcomes, self.std) == (event.outcomes, event.std)
+
+    def __str__(self) -> str:
+        """The result in a message."""
+        error = "" if self.std is None else f" +- {self.std}"
+        return f"{self.value}{error}" + (f" with {self.outcomes}" if self.outcomes else "")
 
 
 def answer_sheet(study: Study, trials: Sequence[Trial]) -> WrittenTable:
@@ -89,7 +128,7 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
     heads, strategy = study.heads, study.strategy
     places = heads.read(sheet.heads, [TRIAL, *heads.needed, *heads.results], sheet.origin)
     decimal = decimal_of(sheet, places, heads.parameters)
-    found = Answers({}, [], {}, [], [], {})
+    found = Answers()
     rows: dict[int, int] = {}
     scales = _scales(strategy, heads)
     wrong = []
@@ -100,7 +139,7 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
                 raise ValueError(f"trial {trial.id} is in row {rows[trial.id]} as well")
             rows[trial.id] = row.number
             result = _result(row, places, heads, decimal, trial, strategy, scales)
-            _sort(found, trial.id, *result, strategy, correct)
+            _sort(found, trial.id, result, strategy, correct)
         except ValueError as error:
             wrong.append(f"row {row.number}: {error}")
     if not wrong and not (found.values or found.failed or found.corrected):
@@ -116,13 +155,12 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
 def _sort(
     found: Answers,
     id: int,
-    value: float | str | None,
-    outcomes: dict[str, float],
+    result: _Answer,
     strategy: Strategy,
     correct: bool,
 ) -> None:
     """Adds what a row says of a trial to the answers."""
-    history = strategy.history
+    history, value = strategy.history, result.value
     if value is None:
         if id in history.pending:
             found.empty.append(id)
@@ -130,14 +168,16 @@ def _sort(
         if isinstance(value, str):
             found.failed.append(id)
         else:
-            found.values[id], found.outcomes[id] = value, outcomes
+            found.values[id] = value
+            found.note(id, result)
     elif correct and id in history.values and not isinstance(value, str):
-        if value == history.value_told(id) and outcomes == history.outcomes.get(id, {}):
+        if result.is_same(_results_of(id, strategy)[-1]):
             found.known.append(id)
         else:
-            found.corrected[id], found.outcomes[id] = value, outcomes
+            found.corrected[id] = value
+            found.note(id, result)
     else:
-        _require_known(id, value, outcomes, strategy)
+        _require_known(id, result, strategy)
         found.known.append(id)
 
 
@@ -161,9 +201,8 @@ def _result(
     trial: Trial,
     strategy: Strategy,
     scales: Mapping[str, _Scale],
-) -> tuple[float | str | None, dict[str, float]]:
-    """The value that is filled in for a trial, or `FAILED`, and the outcomes. The parameters must
-    be those that were asked."""
+) -> _Answer:
+    """What is filled in for a trial. The parameters must be those that were asked."""
     given, wrong = values_of(row.cells, places, heads, decimal)
     asked = settings_of(trial, strategy)
     others = [
@@ -192,8 +231,8 @@ def _result(
     if wrong:
         raise ValueError("; ".join(wrong))
     if not filled or given[heads.objective] == FAILED:
-        return given[heads.objective], {}
-    return measured(given, heads)
+        return _Answer(given[heads.objective], {})
+    return _Answer(*measured(given, heads))
 
 
 @dataclass(frozen=True)
@@ -281,28 +320,25 @@ def _is_asked(
     return is_rounded and scale is not None and scale.are_near(given, asked)
 
 
-def _require_known(
-    id: int, value: float | str, outcomes: dict[str, float], strategy: Strategy
-) -> None:
+def _results_of(id: int, strategy: Strategy) -> list[Told | Attached | Corrected]:
+    """The events with the result of a trial, before and after corrections."""
+    return [
+        event
+        for event in strategy.events
+        if (isinstance(event, Told | Corrected) and event.id == id)
+        or (isinstance(event, Attached) and event.trial.id == id)
+    ]
+
+
+def _require_known(id: int, result: _Answer, strategy: Strategy) -> None:
     """Raises a ValueError unless a trial that is not pending had this answer, also before a
     correction."""
     history = strategy.history
     if id in history.values:
-        told = _shown(history.value_told(id), history.outcomes.get(id, {}))
-        if not any(
-            event.value == value and event.outcomes == outcomes
-            for event in strategy.events
-            if (isinstance(event, Told | Corrected) and event.id == id)
-            or (isinstance(event, Attached) and event.trial.id == id)
-        ):
+        if not any(map(result.is_same, _results_of(id, strategy))):
             raise ValueError(
-                f"trial {id} is told already, {told}; correct, or tell --correct, changes a value, "
-                f"got {_shown(value, outcomes)}"
+                f"trial {id} is told already, {_Answer.told(id, history)}; correct, or tell "
+                f"--correct, changes a value, got {result}"
             )
-    elif value != FAILED or id not in history.failed:
+    elif result.value != FAILED or id not in history.failed:
         raise ValueError(f"trial {id} was abandoned: attach its result")
-
-
-def _shown(value: Any, outcomes: Mapping[str, float]) -> str:
-    """A result in a message."""
-    return f"{value} with {dict(outcomes)}" if outcomes else str(value)

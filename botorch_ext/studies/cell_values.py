@@ -38,11 +38,12 @@ def decimal_of(sheet: Sheet, places: Mapping[str, int], parameters: Mapping[str,
         if not isinstance(parameters.get(head), Choice)
     }
     numbers = [
-        (row.number, head, row.cells[place])
+        (row.number, head, text)
         for row in sheet.rows
         for head, place in numeric.items()
         if not isinstance(row.cells[place], NumberCell)
-        and _NUMBER.fullmatch(_plain_sign(row.cells[place]))
+        for text in repeats_in(row.cells[place])
+        if _NUMBER.fullmatch(_plain_sign(text))
     ]
     if sheet.separator != "," and any("," in text for *_, text in numbers):
         return ","
@@ -108,6 +109,11 @@ def value(text: str, parameter: Parameter | None, decimal: str | None = None) ->
         if text in [known.strip() for known in (str(each), harmless(str(each)))]
     ]
     return next(iter(same or [each for each in parameter.values if _is_meant(text, each)]), text)
+
+
+def repeats_in(text: str) -> list[str]:
+    """The texts of the results of repeats, which semicolons separate in a cell."""
+    return [text] if isinstance(text, NumberCell) else [each.strip() for each in text.split(";")]
 
 
 def trial_id(cell: Any) -> int | None:

@@ -21,7 +21,7 @@ TRIAL = "trial"
 # Other columns of tables that this library writes.
 _WRITTEN = re.compile(
     r"(state|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
-    r"|(observed )?[\d.]+ %)_*"
+    r"|(observed )?[\d.]+ %|.* repeats)_*"
 )
 _WITH_UNIT = re.compile(r"(?P<name>.*\S)\s*[\[(](?P<unit>[^\[\]()]*)[\])]")
 
@@ -36,6 +36,8 @@ class ColumnHeads:
         objective: The name of the objective.
         unit: The unit of the objective, None where it has none.
         outcomes: The names of the outcomes that are measured beside the objective.
+        std: The name of the standard error of the objective, which a table need not have; None if
+            the strategy takes none.
         optional: The names of parameters and contexts whose cells may be empty: those with only one
             value, and those that do not always count.
         parameters: The parameters and contexts of a `Space` by name.
@@ -46,6 +48,7 @@ class ColumnHeads:
     objective: str
     unit: str | None
     outcomes: Sequence[str]
+    std: str | None
     optional: Collection[str]
     parameters: Mapping[str, Parameter]
 
@@ -71,13 +74,15 @@ class ColumnHeads:
             contexts = {f"context{j}": None for j in range(_context_dim(strategy))}
         outcomes = strategy.outcome_names
         names = [TRIAL, *params, *contexts, objective, *outcomes]
+        std = f"{objective} std" if strategy.refuses_std is None else None
+        std = None if std in names else std
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(
                     f"objective, outcomes, contexts and parameters must have names that differ "
                     f"from each other and from {TRIAL!r}, got {name!r} twice"
                 )
-        return cls(params, contexts, objective, unit, outcomes, optional, known)
+        return cls(params, contexts, objective, unit, outcomes, std, optional, known)
 
     def head(self, name: str) -> str:
         """The head of a column: its name, with its unit in brackets."""
@@ -88,7 +93,8 @@ class ColumnHeads:
     def units(self) -> dict[str, str | None]:
         """The unit of each column by its name."""
         units = {**self.params, **self.contexts, self.objective: self.unit}
-        return units | dict.fromkeys(self.outcomes)
+        own = {} if self.std is None else {self.std: self.unit}
+        return units | dict.fromkeys(self.outcomes) | own
 
     @property
     def results(self) -> list[str]:
@@ -113,7 +119,7 @@ class ColumnHeads:
 
         Returns:
             From the names of columns to their places in the table: ``trial``, parameters, contexts,
-            the objective and the outcomes.
+            the objective, its standard error and the outcomes.
 
         Raises:
             TableError: A name is missing, misspelt or there twice, or has another unit. The message

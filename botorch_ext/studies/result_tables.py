@@ -19,7 +19,7 @@ from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.events import is_outside_domain
 from botorch_ext.strategies.named_points import located
 from botorch_ext.strategies.noted_warnings import level_of_the_caller
-from botorch_ext.studies.cell_values import decimal_of, trial_id
+from botorch_ext.studies.cell_values import decimal_of, repeats_in, trial_id
 from botorch_ext.studies.cell_values import value as value_of
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.sheets import IN_MEMORY, Origin, Sheet
@@ -40,8 +40,10 @@ class Result:
         id: The id in its column of trials; None without such a column.
         params: The values of parameters by name.
         context: The values of contexts by name.
-        value: The value of the objective as it was measured; None where the row has none.
+        value: The value of the objective as it was measured, or those of repeats; None where the
+            row has none.
         outcomes: The outcomes by name.
+        std: The standard error of the value; None where the row has none.
         origin: The table of the row.
     """
 
@@ -49,8 +51,9 @@ class Result:
     id: Any
     params: dict[str, Any]
     context: dict[str, Any]
-    value: float | None = None
+    value: float | tuple[float, ...] | None = None
     outcomes: dict[str, float] = field(default_factory=dict)
+    std: float | None = None
     origin: Origin = IN_MEMORY
 
     def point(self, strategy: Strategy) -> Any:
@@ -86,15 +89,16 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
         if value == FAILED or (value is None and known.get(TRIAL) is not None and not failed):
             left_out.append(where)
             continue
-        mistakes, outcomes = failed or _empty(known, needed), {}
+        mistakes, outcomes, std = failed or _empty(known, needed), {}, None
         try:
             if not mistakes:
-                value, outcomes = measured(known, heads)
+                value, outcomes, std = measured(known, heads)
         except ValueError as error:
             mistakes.append(str(error))
         if mistakes:
             wrong.append(f"{where}: {'; '.join(mistakes)}")
-        results.append(_result(where, known, heads, origin, value, outcomes))
+        row = _result(where, known, heads, origin)
+        results.append(replace(row, value=value, outcomes=outcomes, std=std))
     if not results:
         wrong.append("there is no trial with a value")
     elif any(result.value is None for result in results):
@@ -109,8 +113,11 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
     return results
 
 
-def measured(known: Mapping[str, Any], heads: ColumnHeads) -> tuple[float, dict[str, float]]:
-    """The value and the outcomes of a row whose cells of results are all filled.
+def measured(
+    known: Mapping[str, Any], heads: ColumnHeads
+) -> tuple[float | tuple[float, ...], dict[str, float], float | None]:
+    """The value, or those of repeats, the outcomes and the standard error of a row whose cells of
+    results are all filled; the standard error may be None.
 
     Args:
         known: The values of the row by the names of columns.
@@ -119,8 +126,16 @@ def measured(known: Mapping[str, Any], heads: ColumnHeads) -> tuple[float, dict[
     Raises:
         ValueError: One of them is no finite number.
     """
-    value, *others = (amount(known[name], name, "finite") for name in heads.results)
-    return value, dict(zip(heads.outcomes, others, strict=True))
+    value, name = known[heads.objective], heads.objective
+    if isinstance(value, list | tuple):
+        value = tuple(amount(each, name, "finite") for each in value)
+    else:
+        value = amount(value, name, "finite")
+    outcomes = {name: amount(known[name], name, "finite") for name in heads.outcomes}
+    std = None if heads.std is None else known.get(heads.std)
+    if std is not None:
+        std = amount(std, str(heads.std), "positive and finite")
+    return value, outcomes, std
 
 
 def points_of(table: Any, heads: ColumnHeads, with_contexts: bool = True) -> list[Result]:
@@ -190,7 +205,8 @@ def values_of(
     """The values of a row of texts, and what is wrong with them.
 
     Returns:
-        From the names of columns to values, None for an empty cell; ids and `FAILED` stay texts.
+        From the names of columns to values, None for an empty cell; repeats are a tuple; ids and
+        `FAILED` stay texts.
         And a sentence for each text that is no value.
     """
     known: dict[str, Any] = {}
@@ -201,6 +217,9 @@ def values_of(
             parameter = heads.parameters.get(name)
             if is_failed := name == heads.objective and text.casefold() == FAILED:
                 text = FAILED
+            if name == heads.objective and len(repeats := repeats_in(text)) > 1:
+                known[name] = tuple(value_of(each, None, decimal) for each in repeats)
+                continue
             is_text = is_failed or name == TRIAL or not text
             value = text if is_text else value_of(text, parameter, decimal)
             known[name] = None if value == "" else value
@@ -238,7 +257,7 @@ def attach_all(
         for id, value in strategy.history.as_told.items()
     }
     for result in results:
-        value = one_number(result.value, "value")
+        value: Any = result.value
         try:
             trial = strategy._attached_as(
                 ROW,
@@ -247,14 +266,15 @@ def attach_all(
                 result.context_of(strategy),
                 outside=True,
                 outcomes=result.outcomes,
-                std=None,
+                std=result.std,
             )
         except ValueError as error:
             wrong.append(f"{result.where}: {error}")
             continue
         if (id := trial_id(result.id)) in pending:
             wrong.append(f"{result.where}: trial {id} is pending: tell it, or remove its id")
-        key = _key(trial, value)
+        told = strategy.history.value_told(trial.id)
+        key = _key(trial, one_number(told, "value"))
         if key in seen and not repeat:
             wrong.append(f"{result.where} is the result of {seen[key]} once more")
             hint = "; repeat=True, or --repeat, keeps them as other measurements"
@@ -384,14 +404,12 @@ def _result(
     known: Mapping[str, Any],
     heads: ColumnHeads,
     origin: Origin,
-    value: float | None = None,
-    outcomes: dict[str, float] | None = None,
 ) -> Result:
     params, context = (
         {name: known[name] for name in names if known.get(name) is not None}
         for names in (heads.params, heads.contexts)
     )
-    return Result(where, known.get(TRIAL), params, context, value, outcomes or {}, origin)
+    return Result(where, known.get(TRIAL), params, context, origin=origin)
 
 
 def _plain(cell: Any) -> Any:

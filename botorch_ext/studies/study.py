@@ -232,21 +232,26 @@ class Study:
         )
 
     def tell(
-        self, id: int | Trial, value: float, outcomes: Mapping[str, float] | None = None
+        self,
+        id: int | Trial,
+        value: float | Sequence[float],
+        outcomes: Mapping[str, float] | None = None,
+        *,
+        std: float | None = None,
     ) -> None:
         """Answers a trial, in any order, from any process.
 
         Args:
             id: The id of the trial; or the trial, which must then be the one of this study.
-            value: The observation, as it was measured.
+            value: The observation, as it was measured; or those of repeats, whose average counts.
             outcomes: The other measured numbers by name, as for `Strategy.tell`.
+            std: The standard error of the value, as for `Strategy.tell`.
 
         Raises:
             UnknownTrialError: The trial is not pending, or one of another study.
-            ValueError: The value or an outcome is no number, NaN or infinite, or the outcomes are
-                not those that the strategy needs.
+            ValueError: `Strategy.tell` would refuse an argument.
         """
-        self._kept.change(lambda strategy: strategy.tell(id, value, outcomes))
+        self._kept.change(lambda strategy: strategy.tell(id, value, outcomes, std=std))
 
     def abandon(self, id: int | Trial, failed: bool = False) -> None:
         """Gives up on a trial, as `Strategy.abandon` does.
@@ -262,17 +267,19 @@ class Study:
 
     def tell_all(
         self,
-        values: Mapping[int, float],
+        values: Mapping[int, float | Sequence[float]],
         *,
         outcomes: Mapping[int, Mapping[str, float]] | None = None,
+        stds: Mapping[int, float] | None = None,
         failed: Iterable[int] = (),
         correct: bool = False,
     ) -> None:
         """Answers several trials: all of them, or none if one cannot be answered.
 
         Args:
-            values: From the ids of pending trials to observations, as they were measured.
+            values: From the ids of pending trials to observations, as for `tell`.
             outcomes: From these ids to the outcomes of each trial, as for `tell`.
+            stds: From these ids to the standard errors of the trials that have one.
             failed: The ids of pending trials whose evaluation failed.
             correct: Whether trials may have a value already, which the new one then replaces.
 
@@ -280,9 +287,10 @@ class Study:
             UnknownTrialError: A trial is not pending.
             ValueError: `tell` would refuse a value or outcomes.
         """
-        measured = {} if outcomes is None else outcomes
-        if unknown := [id for id in measured if id not in values]:
-            raise ValueError(f"outcomes must be of trials in values, got those of {unknown}")
+        others, errors = outcomes or {}, stds or {}
+        for name, given in (("outcomes", others), ("stds", errors)):
+            if unknown := [id for id in given if id not in values]:
+                raise ValueError(f"{name} must be of trials in values, got those of {unknown}")
 
         def act(strategy: Strategy) -> None:
             for id in failed:
@@ -290,7 +298,7 @@ class Study:
             for id, value in values.items():
                 is_told = correct and id in strategy.history.values
                 answer = strategy.correct if is_told else strategy.tell
-                answer(id, value, measured.get(id))
+                answer(id, value, others.get(id), std=errors.get(id))
 
         self._kept.change(act)
 
@@ -298,11 +306,12 @@ class Study:
     def attach(
         self,
         x: Any,
-        value: float,
+        value: float | Sequence[float],
         context: ContextLike | None = None,
         *,
         outside: bool = False,
         outcomes: Mapping[str, float] | None = None,
+        std: float | None = None,
     ) -> Trial: ...
 
     @overload
@@ -311,12 +320,13 @@ class Study:
     def attach(
         self,
         x: Any,
-        value: float | None = None,
+        value: float | Sequence[float] | None = None,
         context: ContextLike | None = None,
         *,
         outside: bool = False,
         repeat: bool = False,
         outcomes: Mapping[str, float] | None = None,
+        std: float | None = None,
     ) -> Trial | list[Trial]:
         """Adds a result that was not asked for, as `Strategy.attach` does, or a table of such
         results: all of its rows or none.
@@ -329,15 +339,17 @@ class Study:
         Args:
             x: A point, or without a value a table: a pandas data frame, or a list of dicts, with
                 columns by name: the parameters, with or without their units as in ``"time [s]"``,
-                those of contexts, the objective, and the outcomes that the strategy needs. Rows
-                whose cells are all empty are left out, as in CSV sheets.
-            value: The observation, as it was measured.
+                those of contexts, the objective, and the outcomes that the strategy needs. It may
+                have a column of standard errors, called ``"yield std"`` for the objective
+                ``"yield"``. Rows whose cells are all empty are left out, as in CSV sheets.
+            value: The observation, as it was measured; or those of repeats, whose average counts.
             context: As for `Strategy.attach`.
             outside: As for `Strategy.attach`. For a table: whether all of its rows may lie outside
                 the space, without a warning.
             repeat: Whether a row of the table may be a result that there is already, in the study
                 or in the table: it is then another measurement.
             outcomes: The outcomes of a point, as for `tell`. Those of a table have a column each.
+            std: The standard error of the value of a point, as for `tell`.
 
         Returns:
             The trial, or those of all rows.
@@ -351,16 +363,15 @@ class Study:
                 value are left out, or rows lie outside the space.
         """
         if value is None:
-            if context is not None or outcomes is not None:
+            if context is not None or outcomes is not None or std is not None:
                 raise ValueError("value must be given for a point, got None")
             return self._attached(results_of(x, self.heads), repeat, outside)
         if flag(repeat, "repeat"):
             raise ValueError(
                 "repeat must be False for a point with its value, which may be another"
             )
-        return self._kept.change(
-            lambda strategy: strategy.attach(x, value, context, outside=outside, outcomes=outcomes)
-        )
+        options: Any = {"outside": outside, "outcomes": outcomes, "std": std}
+        return self._kept.change(lambda strategy: strategy.attach(x, value, context, **options))
 
     def attach_sheet(
         self, sheet: Sheet, *, repeat: bool = False, outside: bool = False
@@ -403,21 +414,24 @@ class Study:
     def correct(
         self,
         id: int | Trial,
-        value: float | None = None,
+        value: float | Sequence[float] | None = None,
         outcomes: Mapping[str, float] | None = None,
+        *,
+        std: float | None = None,
     ) -> None:
-        """Replaces a value or outcomes that were wrong, as `Strategy.correct` does.
+        """Replaces what was wrong of a result, as `Strategy.correct` does.
 
         Args:
             id: The trial, or its id.
-            value: The right observation, as it was measured. None: it stays.
+            value: The right observation, or those of all repeats. None: it stays.
             outcomes: The right numbers of wrong outcomes, by name; the others stay.
+            std: The right standard error, as for `Strategy.correct`.
 
         Raises:
             UnknownTrialError: The trial has no value, or is one of another study.
-            ValueError: `tell` would refuse the value or an outcome, or there is neither.
+            ValueError: `tell` would refuse an argument, or there is none.
         """
-        self._kept.change(lambda strategy: strategy.correct(id, value, outcomes))
+        self._kept.change(lambda strategy: strategy.correct(id, value, outcomes, std=std))
 
     # --- what is known ----------------------------------------------------------------------------
 

@@ -50,6 +50,12 @@ def trials_frame(
     named[heads.objective] = [told.get(trial.id, math.nan) for trial in shown]
     for name in heads.outcomes:
         named[name] = [history.outcomes.get(trial.id, {}).get(name, math.nan) for trial in shown]
+    if history.stds:
+        head = free_names([f"{heads.objective} std"], named)[0]
+        named[head] = [history.stds.get(trial.id, math.nan) for trial in shown]
+    if history.repeats:
+        head = free_names([f"{heads.objective} repeats"], named)[0]
+        named[head] = [len(history.repeats.get(trial.id, ())) or None for trial in shown]
     before = {
         TRIAL: [trial.id for trial in shown],
         "state": [_state(trial.id, strategy) for trial in shown],

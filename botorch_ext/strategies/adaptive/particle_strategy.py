@@ -16,7 +16,7 @@ from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
 from botorch_ext.domains.points import checked_like
 from botorch_ext.domains.ranks import first_highest, highest_first
 from botorch_ext.exceptions import NoObservationsError
-from botorch_ext.hyperparameters.density import Density, split
+from botorch_ext.hyperparameters.density import Density, RowNoise, split
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
@@ -31,6 +31,7 @@ from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Event, Trial
+from botorch_ext.strategies.initial_checks import InitialData
 
 # The number of screened points near the best so far, and their distances in sides of the box.
 _NUM_NEAR, _NEAR = 256, (0.02, 0.05, 0.1, 0.2)
@@ -107,6 +108,7 @@ class ParticleStrategy(Strategy):
     takes_actions = True
     takes_spaces = True
     least_initial = 8
+    refuses_std = None
     #: Whether low observations are compressed by a transform if the data make it likely.
     bends = False
 
@@ -116,7 +118,7 @@ class ParticleStrategy(Strategy):
         particles: Particles | None = None,
         *,
         seed: int = 0,
-        initial: tuple[Tensor, Tensor] | None = None,
+        initial: InitialData | None = None,
         num_initial: int | None = None,
         context_domain: Domain | int | ContextSpace | None = None,
         minimize: bool | None = None,
@@ -358,39 +360,64 @@ class ParticleStrategy(Strategy):
                 joint = joint.new_zeros(0, columns)
             inputs = Inputs.of(self.domain, self.context_space, joint)
             told = host.tensor(list(self.history.values.values()), dtype=torch.float64)
-            values = torch.cat([self._initial_values, told])
+            values, noise = torch.cat([self._initial_values, told]), self._row_noise()
             cloud = self._cloud
             if cloud is None or not stays:
-                cloud = self._fitted(cloud, inputs, joint, values)
-                ensemble = _models(cloud, inputs, joint, values)
+                cloud = self._fitted(cloud, inputs, joint, values, noise)
+                ensemble = _models(cloud, inputs, joint, values, noise)
             else:
                 num = self._num_absorbed
                 if self._absorbed is None:
-                    self._absorbed = _models(cloud, inputs, joint[:num], values[:num])
+                    before = None if noise is None else noise.of(host.arange(num))
+                    self._absorbed = _models(cloud, inputs, joint[:num], values[:num], before)
                 ensemble = self._absorbed
                 if n > num:  # always from there, so that a resumed study has the same digits
-                    outcomes = Outcomes.of(values, joint.device, cloud.bend)
+                    outcomes = Outcomes.of(values, joint.device, cloud.bend, noise)
                     ensemble = ensemble.extended(inputs, joint, outcomes)
             known = key, cloud, ensemble
             self._known = known
         return known[1:]
 
-    def _fitted(self, cloud: Cloud | None, inputs: Inputs, joint: Tensor, Y: Tensor) -> Cloud:
+    def _row_noise(self) -> RowNoise | None:
+        """The noise of all observations, on the CPU; None if they are equally noisy."""
+        given, history = self._initial_std, self.history
+        if given is None and not history.stds and not history.repeats:
+            return None
+        before = [None] * len(self._initial_values) if given is None else given.tolist()
+        stds = [*before, *map(history.stds.get, history.values)]
+        counts = [1] * len(before) + [len(history.repeats.get(id, (0,))) for id in history.values]
+        shares = [1 / k if std is None else 0.0 for std, k in zip(stds, counts, strict=True)]
+        known = [0.0 if std is None else std**2 for std in stds]
+        shares, known = (host.tensor(each, dtype=torch.float64) for each in (shares, known))
+        return RowNoise(shares, known)
+
+    def _fitted(
+        self,
+        cloud: Cloud | None,
+        inputs: Inputs,
+        joint: Tensor,
+        Y: Tensor,
+        noise: RowNoise | None,
+    ) -> Cloud:
         """The particles given all observations, moved from earlier particles if there are any."""
         X, seed = inputs.features(joint), self._seed_of(len(self.history.trials))
-        outcomes, groups, is_new = Outcomes.of(Y, X.device), inputs.groups, cloud is None
+        outcomes = Outcomes.of(Y, X.device, noise=noise)
+        groups, is_new = inputs.groups, cloud is None
         if cloud is None:
-            cloud = self.particles.started(X, outcomes.values, groups, seed)
+            cloud = self.particles.started(X, outcomes.values, groups, seed, outcomes.noise)
         # With contexts the best observation is not the best of each context.
         if self.bends and joint.shape[-1] == self.domain.dim:
             rows = telling(X, outcomes.values)
-            density = Density(X[rows], outcomes.values[rows], self.particles.prior, groups)
-            bend = Outcomes.likeliest(Y[rows.to(Y.device)], density, cloud.parameters).bend
-            outcomes = Outcomes.of(Y, X.device, bend)
+            some = outcomes.some(rows)
+            density = Density(X[rows], some.values, self.particles.prior, groups, some.noise)
+            own = rows.to(Y.device)
+            of_rows = None if noise is None else noise.of(own)
+            bend = Outcomes.likeliest(Y[own], density, cloud.parameters, of_rows).bend
+            outcomes = Outcomes.of(Y, X.device, bend, noise)
         if not is_new:
-            cloud = self.particles.moved(cloud, X, outcomes.values, groups, seed)
+            cloud = self.particles.moved(cloud, X, outcomes.values, groups, seed, outcomes.noise)
         elif outcomes.bend:
-            cloud = self.particles.started(X, outcomes.values, groups, seed)
+            cloud = self.particles.started(X, outcomes.values, groups, seed, outcomes.noise)
         return replace(cloud, bend=outcomes.bend)
 
     @property
@@ -434,6 +461,9 @@ class ParticleStrategy(Strategy):
         """All that an event changes follows from the history."""
 
 
-def _models(cloud: Cloud, inputs: Inputs, joint: Tensor, Y: Tensor) -> Ensemble:
-    """The models given ``n x (d + d_z)`` joint rows and ``n`` observations."""
-    return Ensemble.of(cloud.parameters, inputs, joint, Outcomes.of(Y, joint.device, cloud.bend))
+def _models(
+    cloud: Cloud, inputs: Inputs, joint: Tensor, Y: Tensor, noise: RowNoise | None
+) -> Ensemble:
+    """The models given ``n x (d + d_z)`` joint rows and ``n`` observations with their noise."""
+    outcomes = Outcomes.of(Y, joint.device, cloud.bend, noise)
+    return Ensemble.of(cloud.parameters, inputs, joint, outcomes)

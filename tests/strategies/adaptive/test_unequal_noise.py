@@ -9,9 +9,12 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext import widths
+from botorch_ext.hyperparameters.density import Density, RowNoise
+from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.strategies import Told
 from botorch_ext.studies.event_lines import as_text, from_text
 from tests.helpers import drawn, matern, rbf
+from tests.oracles.particles import model_of, standardised
 from tests.oracles.tight import Tight
 
 B, SIGMA, LAM, DELTA, EPS = 1.5, 0.1, 0.02, 0.1, 0.05
@@ -360,4 +363,84 @@ def test_methods_whose_analysis_needs_equal_noise_refuse_standard_errors():
             misspecification=EPS,
             initial=(X_INITIAL, Y_INITIAL, STD_INITIAL),
             **known,
+        )
+
+
+# --- hyperparameter samples -----------------------------------------------------------------------
+
+
+def sampled(**options):
+    particles = bx.Particles(num_particles=8)
+    return bx.algorithms.integrated_ei(BOX, particles, num_initial=4, **options)
+
+
+def test_hyperparameter_samples_take_repeats_as_shares_and_standard_errors_as_known():
+    strategy, told = sampled(), []
+    for step in range(9):
+        trial = strategy.ask()
+        value = [0.2, 0.4 + f(trial.x)] if step % 3 == 1 else f(trial.x)
+        std = 0.3 if step % 3 == 2 else None
+        strategy.tell(trial, value, std=std)
+        told.append((trial.x, float(np.mean(value)), 2 if step % 3 == 1 else 1, std))
+    X, Y, counts, stds = zip(*told, strict=True)
+    ensemble, at = strategy.posterior, POINTS.points
+    y, _, scale = standardised(torch.tensor(Y, dtype=torch.float64))
+    assert not ensemble.outcomes.bend
+    torch.testing.assert_close(ensemble.outcomes.values, y)
+    for i, particle in enumerate(ensemble.parameters):
+        kernel, noise = model_of(particle)
+        variances = torch.stack(
+            [
+                noise / k if std is None else torch.tensor((std / scale) ** 2, dtype=noise.dtype)
+                for k, std in zip(counts, stds, strict=True)
+            ]
+        )
+        K, k = kernel(torch.stack(X), torch.stack(X)), kernel(torch.stack(X), at)
+        inverse = torch.linalg.inv(K + variances.diag())
+        ones = torch.ones_like(y)
+        constant = (ones @ inverse @ y) / (ones @ inverse @ ones)
+        mean = constant + k.T @ inverse @ (y - constant)
+        std = (1 - ((inverse @ k) * k).sum(dim=0)).sqrt()
+        means, found = ensemble.model.mean_and_std(ensemble.inputs.features(at))
+        torch.testing.assert_close(means[i] + ensemble.constants[i], mean, rtol=1e-6, atol=1e-7)
+        torch.testing.assert_close(found[i], std, rtol=1e-6, atol=1e-7)
+    again = sampled()
+    again.replay(strategy.events)
+    assert torch.equal(again.ask().x, strategy.ask().x)
+
+
+def test_the_density_of_hyperparameters_is_that_of_rows_with_their_noise():
+    X, y = drawn(7, 2, seed=3), drawn(7, seed=4)
+    shares = torch.tensor([1, 1 / 3, 0, 1, 0.5, 0, 1], dtype=torch.float64)
+    known = torch.tensor([0, 0, 0.2, 0, 0, 1.5, 0], dtype=torch.float64)
+    density = Density(X, y, Prior(), None, RowNoise(shares, known))
+    parameters = torch.tensor([[-1.0, 0.3, -2.0, 0.4], [0.5, -0.7, -4.0, -1.0]]).double()
+    kernel_and_noise = [model_of(each) for each in parameters]
+    found = []
+    for kernel, noise in kernel_and_noise:
+        C = kernel(X, X) + (noise * shares + known).diag()
+        inverse, ones = torch.linalg.inv(C), torch.ones_like(y)
+        r = y - (ones @ inverse @ y) / (ones @ inverse @ ones)
+        found.append(-0.5 * r @ inverse @ r - 0.5 * torch.logdet(C))
+    value, gradient = density.value_and_gradient(parameters)
+    likelihoods = value - density.log_prior(parameters)
+    torch.testing.assert_close(likelihoods, torch.stack(found))
+    for j in range(parameters.shape[1]):
+        step = torch.zeros_like(parameters)
+        step[:, j] = 1e-6
+        slope = (density.value(parameters + step) - density.value(parameters - step)) / 2e-6
+        torch.testing.assert_close(gradient[:, j], slope, rtol=1e-6, atol=1e-6)
+
+
+def test_precise_results_are_believed_and_vague_ones_are_not():
+    """Two results contradict each other at a point: the mean there is that of the precise one."""
+    for first, second, wanted in ((0.01, 5.0, 1.0), (5.0, 0.01, -1.0)):
+        strategy = sampled()
+        x = [0.5, 0.5]
+        strategy.attach(x, 1.0, std=first)
+        strategy.attach(x, -1.0, std=second)
+        for other in ([0.1, 0.1], [0.9, 0.2], [0.3, 0.8]):
+            strategy.attach(other, 0.0, std=0.01)
+        assert strategy.predict(torch.tensor([x]).double()).mean.item() == pytest.approx(
+            wanted, abs=0.05
         )
