@@ -125,6 +125,10 @@ class Replicas(ABC):
     def tell(self, results: Results) -> None:
         """Learns results."""
 
+    def record(self) -> dict[str, Tensor]:
+        """The fields of `Traces` that say what became of the models; none without models."""
+        return {}
+
 
 class PlannedReplicas(Replicas):
     """Runs whose points are known before the first result.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -14,6 +15,7 @@ from tqdm import tqdm
 
 from botorch_ext.checks import flag, short, whole_number
 from botorch_ext.domains import FiniteSet, host
+from botorch_ext.exceptions import AllModelsRejectedWarning
 from botorch_ext.models.replicated import Added
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.replicas import NotReplicatedError, Replicas, Results, Runs
@@ -70,6 +72,9 @@ def replicate(
         ValueError: If an argument is impossible, or if a method is not supported: the page
             "Experiments with many seeds" lists those that are.
         RuntimeError: If a checked run asks another point than `simulate`.
+
+    Warns:
+        AllModelsRejectedWarning: Every model is refuted in a run. The last model stays.
 
     Example:
         >>> import botorch_ext as bx
@@ -152,10 +157,18 @@ def replicated(
     """All runs of one strategy, in chunks of a size, as `replicate` describes them."""
     start = time.perf_counter()
     chunks = [runs.tolist() for runs in host.arange(len(experiment)).split(size)]
-    indices = torch.cat([_run(experiment, strategy, runs, bar) for runs in chunks]).cpu()
-    seconds = time.perf_counter() - start
+    played = [_run(experiment, strategy, runs, bar) for runs in chunks]
+    joined = {name: torch.cat([each[name] for each in played]).cpu() for name in played[0]}
+    seconds, indices = time.perf_counter() - start, joined["indices"]
     for run in range(min(num_checked, len(experiment))):
         _check(experiment, strategy, run, indices[run])
+    num_broken = int((joined.get("all_rejected_at", indices[:0]) >= 0).sum())
+    if num_broken:
+        message = (
+            f"every model is rejected in {num_broken} of {len(experiment)} runs of a "
+            f"{type(strategy).__name__}: the assumptions are broken, and the last one stays"
+        )
+        warnings.warn(message, AllModelsRejectedWarning, stacklevel=4)
     values = experiment.values.cpu().gather(1, indices).double()
     told_at = host.arange(1, experiment.horizon + 1) + torch.from_numpy(experiment.delays)
     return Traces(
@@ -168,7 +181,7 @@ def replicated(
         regret=experiment.best - values,
         seconds=seconds,
         simulated=partial(experiment.simulated, strategy),
-        indices=indices,
+        **joined,
     )
 
 
@@ -215,8 +228,10 @@ def _replicas(experiment: Experiment, strategy: Strategy, runs: list[int]) -> Re
     return strategy.replicas(own)
 
 
-def _run(experiment: Experiment, strategy: Strategy, runs: list[int], bar: tqdm[Any]) -> Tensor:
-    """The rows that some runs ask, ``r x T``."""
+def _run(
+    experiment: Experiment, strategy: Strategy, runs: list[int], bar: tqdm[Any]
+) -> dict[str, Tensor]:
+    """The rows that some runs ask and what became of their models, by the fields of `Traces`."""
     replicas, horizon = _replicas(experiment, strategy, runs), experiment.horizon
     values = experiment.values[runs]
     noise = experiment.noise[runs].to(values)
@@ -233,7 +248,7 @@ def _run(experiment: Experiment, strategy: Strategy, runs: list[int], bar: tqdm[
         index[:, now] = row
         newest = row, torch.add(values.gather(1, row), noise[:, now], out=Y[:, now])
         bar.update(len(runs))
-    return index
+    return {"indices": index} | replicas.record()
 
 
 def _arrivals(delays: np.ndarray, device: torch.device) -> list[Any]:

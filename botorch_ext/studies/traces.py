@@ -135,7 +135,14 @@ class Traces(_Regret):
         regret: The maximum of the problem minus the value, ``R x T``.
         seconds: The time that all runs took together.
         simulated: A function that simulates one run again.
-        indices: On a finite set the rows of the points, ``R x T``; None on a box.
+        indices: The rows of the points, ``R x T``; None if the runs were simulated one by one.
+        models: The positions of the models that chose the trials, ``R x T``, -1 for trials that no
+            model chose; None for a strategy of one model or of none, and as ``indices``.
+        eliminated: The numbers of observations, initial ones included, at which the m models of a
+            strategy that eliminates models were eliminated, ``R x m``, -1 for models that stand;
+            None for other strategies, and as ``indices``.
+        all_rejected_at: The numbers of observations at which the data refuted the model that was
+            left and that stays, ``R``, -1 for runs without; None as ``eliminated``.
     """
 
     seeds: list[int]
@@ -148,6 +155,9 @@ class Traces(_Regret):
     seconds: float
     simulated: Callable[[int], Trace] = field(repr=False)
     indices: Tensor | None = None
+    models: Tensor | None = None
+    eliminated: Tensor | None = None
+    all_rejected_at: Tensor | None = None
 
     @classmethod
     def of(
@@ -205,8 +215,9 @@ class Traces(_Regret):
 
         Returns:
             A row for each evaluation, with the columns ``seed``, ``evaluation``, counted from 1,
-            ``index`` on a finite set, ``value``, ``observation``, ``delay``, ``told_at``,
-            ``regret``, ``cumulative_regret`` and ``simple_regret``. The points are in ``X``.
+            ``index`` if there are ``indices``, ``model`` if there are ``models``, ``value``,
+            ``observation``, ``delay``, ``told_at``, ``regret``, ``cumulative_regret`` and
+            ``simple_regret``. The points are in ``X``.
 
         Raises:
             ImportError: pandas is not installed.
@@ -217,7 +228,8 @@ class Traces(_Regret):
             "seed": host.tensor(self.seeds).repeat_interleave(T),
             "evaluation": host.arange(1, T + 1).repeat(R),
         }
-        if self.indices is not None:
-            columns["index"] = self.indices.flatten()
+        for name, values in (("index", self.indices), ("model", self.models)):
+            if values is not None:
+                columns[name] = values.flatten()
         columns |= {name.removesuffix("s"): getattr(self, name).flatten() for name in scores}
         return frame(columns)

@@ -11,8 +11,10 @@ from gpytorch.kernels import MaternKernel
 
 import botorch_ext as bx
 from botorch_ext import delays
+from botorch_ext.exceptions import AllModelsRejectedWarning
 from botorch_ext.models import replicated
 from botorch_ext.problems import RKHSFunction
+from botorch_ext.studies.traces import Traces
 from botorch_ext.widths import Dual, Ladder
 
 A = bx.algorithms
@@ -119,6 +121,23 @@ def require_equal(make: Callable[[], bx.Strategy], delay: Any) -> None:
         assert torch.equal(traces.regret[run], trace.regret)
         assert torch.equal(traces.observations[run], trace.observations)
         assert torch.equal(traces.delays[run], trace.delays)
+        require_equal_models(traces, run, trace.strategy)
+
+
+def require_equal_models(traces: Traces, run: int, strategy: Any) -> None:
+    played = [trial.info.get("model", -1) for trial in strategy.history.trials]
+    names = getattr(strategy, "names", ["one"])
+    if len(names) == 1:
+        assert traces.models is None
+    else:
+        assert traces.models[run].tolist() == played
+    if not isinstance(strategy, bx.strategies.HyperparameterElimination):
+        assert traces.eliminated is traces.all_rejected_at is None
+        return
+    gone = [strategy.rejected.get(model, -1) for model in range(len(names))]
+    assert traces.eliminated[run].tolist() == gone
+    never = -1 if strategy.all_rejected_at is None else strategy.all_rejected_at
+    assert int(traces.all_rejected_at[run]) == never
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -153,6 +172,24 @@ def test_initial_data_of_each_run() -> None:
         strategy = gp_ucb(initial=start)
         trials = bx.simulate(strategy, PROBLEMS[run], T, seed=run).strategy.history.trials
         assert traces.indices[run].tolist() == [trial.info["index"] for trial in trials]
+
+
+@pytest.mark.parametrize(("delay", "initial"), [(None, 0), (POISSON, 4)])
+def test_runs_in_which_every_model_is_rejected(delay: Any, initial: int) -> None:
+    start = POINTS[:initial], POINTS[:initial, 0]
+    method = bx.strategies.HyperparameterElimination(
+        DOMAIN, models(), 1e-3, noise_std=1e-3, initial=start
+    )
+    options: dict[str, Any] = {"seeds": range(NUM_RUNS), "delay": delay, "checked": 0}
+    with pytest.warns(AllModelsRejectedWarning, match=r"in 3 of 3 runs of a Hyper"):
+        traces = bx.replicate({"a": method}, PROBLEMS, T, **options)["a"]
+    for run in range(NUM_RUNS):
+        with pytest.warns(AllModelsRejectedWarning):
+            trace = traces[run]
+        assert trace.strategy.all_rejected_at is not None
+        require_equal_models(traces, run, trace.strategy)
+    frame = traces.to_pandas()
+    assert frame.model.tolist() == traces.models.flatten().tolist()
 
 
 def test_means_and_errors() -> None:
