@@ -15,7 +15,7 @@ from botorch_ext.checks import amount, short, whole_number
 from botorch_ext.domains import FiniteSet, host
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.simulate import simulate
-from botorch_ext.studies.simulated_functions import as_problem
+from botorch_ext.studies.simulated_functions import as_problem, same_points
 from botorch_ext.studies.streams import noise_and_delays
 from botorch_ext.studies.traces import Trace
 
@@ -148,12 +148,6 @@ def _one_for_each(problems: Any, domain: Any, num: int) -> list[Any]:
             f"problems must be one, or one for each of {num} seeds, got {len(problems)}"
         )
     return [as_problem(each, domain) for each in problems]
-
-
-def same_points(one: Any, other: Any) -> bool:
-    """Whether two domains have the same points."""
-    sets = isinstance(one, FiniteSet) and isinstance(other, FiniteSet)
-    return one is other or (torch.equal(one.points, other.points) if sets else one == other)
 
 
 def _checked_initial(initial: tuple[Any, Any], num_runs: int, domain: Any) -> tuple[Tensor, Tensor]:

@@ -19,7 +19,8 @@ from botorch_ext.exceptions import AllModelsRejectedWarning
 from botorch_ext.models.replicated import Added
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.replicas import NotReplicatedError, Replicas, Results, Runs
-from botorch_ext.studies.experiments import Experiment, same_points
+from botorch_ext.studies.experiments import Experiment
+from botorch_ext.studies.simulated_functions import same_points
 from botorch_ext.studies.traces import Traces
 from botorch_ext.widths import Width
 

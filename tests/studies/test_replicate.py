@@ -203,6 +203,13 @@ def test_means_and_errors() -> None:
         assert float(error[step]) == pytest.approx(deviation / 2)
 
 
+def test_problems_on_other_points_are_refused() -> None:
+    for points in (POINTS.float(), POINTS[1:]):
+        problem = bx.problems.Function(bx.FiniteSet(points), lambda X: X[:, 0])
+        with pytest.raises(ValueError, match="problems must be on the domain of the methods"):
+            bx.replicate({"a": gp_ucb()}, problem, 4, seeds=range(2))
+
+
 def test_a_run_that_differs_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     method = {"a": gp_ucb()}
     monkeypatch.setattr(replicated.ReplicatedPosterior, "std", property(lambda self: self.mean))
