@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -82,8 +81,10 @@ class Results:
         return replace(self, added=Added(mask, on_host))
 
 
-class Replicas(ABC):
+class Replicas:
     """The states of one strategy in R runs on a finite set, which decide as R strategies would.
+
+    This class learns nothing, and asks the first points alone.
 
     Args:
         runs: The runs.
@@ -118,35 +119,15 @@ class Replicas(ABC):
         """Notes that the points that were asked last are pending."""
         self.newest = None
 
-    @abstractmethod
-    def _decide(self, step: int) -> Tensor: ...
+    def _decide(self, step: int) -> Tensor:
+        raise NotImplementedError
 
-    @abstractmethod
     def tell(self, results: Results) -> None:
         """Learns results."""
 
     def record(self) -> dict[str, Tensor]:
         """The fields of `Traces` that say what became of the models; none without models."""
         return {}
-
-
-class PlannedReplicas(Replicas):
-    """Runs whose points are known before the first result.
-
-    Args:
-        runs: The runs.
-        index: The rows of all points, ``R x T``.
-    """
-
-    def __init__(self, runs: Runs, index: Tensor) -> None:
-        super().__init__(runs)
-        self._index = index
-
-    def _decide(self, step: int) -> Tensor:
-        return self._index[:, step : step + 1]
-
-    def tell(self, results: Results) -> None:
-        pass
 
 
 def widths_of(

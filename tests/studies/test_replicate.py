@@ -103,6 +103,7 @@ CASES: dict[str, tuple[Callable[[], bx.Strategy], Any]] = {
     "average": (lambda: A.expected_ucb(DOMAIN, models(), width=1.0), None),
     "shrinking lengthscales": (lambda: A.a_gp_ucb(DOMAIN, models(), width=1.0), None),
     "random": (lambda: bx.strategies.RandomSearch(DOMAIN, num_initial=3), POISSON),
+    "first points alone": (lambda: bx.strategies.RandomSearch(DOMAIN, num_initial=T + 3), None),
     "BPE": (lambda: phased(A.bpe), None),
     "BPE, ladder": (lambda: phased(A.bpe, bounds="ladder"), None),
     "BPE-Delay": (lambda: phased(A.bpe_delay, delay=12), POISSON),
