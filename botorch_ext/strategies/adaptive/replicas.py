@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -107,8 +107,14 @@ class BoundsReplicas(Replicas):
             return self._tests.alive, None
         if not self.judge.advises:
             return None, None
-        num_told = self.runs.initial[0].shape[1] + step
-        standing: Any = _Standing(self._models, num_told + 1, self._evidence)
+        # What judges that are taken here read of a `Standing`, for all runs.
+        standing: Any = SimpleNamespace(
+            models=self._models,
+            names=self._models.names,
+            alive=range(self._num_models),
+            next_step=self.runs.initial[0].shape[1] + step + 1,
+            evidence=self._evidence,
+        )
         contenders = self.judge.contenders(standing)
         if isinstance(contenders, list):
             like = self._told.noise_variance[None, : self._num_models]
@@ -174,29 +180,6 @@ class BoundsReplicas(Replicas):
 
     def _widths(self, posterior: ReplicatedPosterior) -> tuple[Tensor, Tensor]:
         return widths_of(posterior, self.width, self._num_ridges)
-
-
-@dataclass(frozen=True, eq=False)
-class _Standing:
-    """The part of the `Standing` of all runs that judges read.
-
-    Args:
-        models: The models, without data.
-        next_step: As for `Standing`.
-        evidence: As for `Standing`.
-    """
-
-    models: FiniteCandidates
-    next_step: int
-    evidence: Callable[[], Tensor]
-
-    @property
-    def names(self) -> list[str]:
-        return self.models.names
-
-    @property
-    def alive(self) -> list[int]:
-        return list(range(len(self.models)))
 
 
 class _Tests:
