@@ -17,7 +17,7 @@ from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.answers.tables import frame
 from botorch_ext.strategies.replicas import NotReplicatedError
 from botorch_ext.studies.executors import require_picklable, shut_down
-from botorch_ext.studies.experiments import Experiment, checked_seeds
+from botorch_ext.studies.experiments import Experiment
 from botorch_ext.studies.replicate import chunk_size, replicated, require_replicable
 from botorch_ext.studies.traces import Score, Trace, Traces
 
@@ -148,17 +148,19 @@ def compare(
     named = problems if isinstance(problems, Mapping) else {"problem": problems}
     if not named:
         raise ValueError("problems must be at least one, got none")
-    processes, seeds = whole_number(processes, "processes", least=1), checked_seeds(seeds)
+    processes = whole_number(processes, "processes", least=1)
+    pairs: list[tuple[str, str, Experiment, Strategy]] = []
+    for problem, given in named.items():
+        for method, own in methods.items():
+            strategy = _strategy(own, given, f"methods[{method!r}]")
+            options = horizon, seeds, delay, noise_std
+            pairs.append((problem, method, Experiment(strategy.domain, given, *options), strategy))
+    total = sum(len(experiment) * experiment.horizon for _, _, experiment, _ in pairs)
     found: dict[str, dict[str, Traces]] = {problem: {} for problem in named}
-    total = len(named) * len(methods) * len(seeds) * whole_number(horizon, "horizon", least=1)
     with tqdm(total=total, disable=not flag(progress, "progress"), unit="evaluation") as bar:
-        for problem, given in named.items():
-            for method, own in methods.items():
-                name = f"methods[{method!r}]"
-                strategy = _strategy(own, given, name)
-                options = horizon, seeds, delay, noise_std
-                experiment = Experiment.of(strategy.domain, given, *options)
-                found[problem][method] = _traces(experiment, strategy, name, processes, bar)
+        for problem, method, experiment, strategy in pairs:
+            name = f"methods[{method!r}]"
+            found[problem][method] = _traces(experiment, strategy, name, processes, bar)
     return Comparison(found)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -20,45 +19,38 @@ from botorch_ext.studies.streams import noise_and_delays
 from botorch_ext.studies.traces import Trace
 
 
-@dataclass(frozen=True, eq=False)
 class Experiment:
     """R runs of T evaluations on one domain, each with a problem and a seed of its own.
 
     Args:
         domain: The domain.
-        problems: The problem of each run.
+        problems: A problem for all runs, or one for each, as for `replicate`.
         horizon: T.
         seeds: The seed of each run.
         delay: The delays, as for `simulate`.
         noise_std: The standard deviation of the noise; None takes that of each problem.
         initial: The rows and the values of observations from before each run, ``R x n0`` each, on a
             finite set; None for those of the strategies.
+
+    Raises:
+        ValueError: If an argument is impossible.
     """
 
-    domain: Any
-    problems: list[Any]
-    horizon: int
-    seeds: list[int]
-    delay: Any = None
-    noise_std: float | None = None
-    initial: tuple[Tensor, Tensor] | None = None
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         domain: Any,
         problems: Any,
         horizon: int,
         seeds: Sequence[int],
-        delay: Any,
-        noise_std: float | None,
+        delay: Any = None,
+        noise_std: float | None = None,
         initial: tuple[Any, Any] | None = None,
-    ) -> Experiment:
-        """The experiment of what a user gave; raises a ValueError that names an argument."""
-        horizon = whole_number(horizon, "horizon", least=1)
-        own = checked_seeds(seeds)
-        each = _one_for_each(problems, domain, len(own))
-        for problem in set(each):
+    ) -> None:
+        self.domain, self.delay = domain, delay
+        self.horizon = whole_number(horizon, "horizon", least=1)
+        self.seeds = _checked_seeds(seeds)
+        self.problems = _one_for_each(problems, domain, len(self.seeds))
+        for problem in set(self.problems):
             if not same_points(problem.domain, domain):
                 raise ValueError(
                     "problems must be on the domain of the methods, got a "
@@ -66,18 +58,18 @@ class Experiment:
                 )
             if problem.optimal_value is None:
                 raise ValueError("problems must have a known optimal_value, got None")
+        self.noise_std, self.initial = noise_std, initial
         if noise_std is not None:
-            noise_std = amount(noise_std, "noise_std", "non-negative and finite")
+            self.noise_std = amount(noise_std, "noise_std", "non-negative and finite")
         if initial is not None:
-            initial = _checked_initial(initial, len(own), domain)
-        return cls(domain, each, horizon, own, delay, noise_std, initial)
+            self.initial = _checked_initial(initial, len(self.seeds), domain)
 
     def __len__(self) -> int:
         return len(self.seeds)
 
     def __getstate__(self) -> dict[str, Any]:
         # Without the tables, which are computed again.
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: each for name, each in vars(self).items() if name not in _TABLES}
 
     def simulated(self, strategy: Strategy, run: int, horizon: int | None = None) -> Trace:
         """The `Trace` of one run of a strategy without trials, whose seed is replaced."""
@@ -130,8 +122,12 @@ class Experiment:
         return self._drawn[1]
 
 
-def checked_seeds(seeds: Any) -> list[int]:
-    """Return seeds as a list, or raise a ValueError if there are none or one is none."""
+# The tables of a finite set that an `Experiment` keeps.
+_TABLES = ("values", "best", "_drawn")
+
+
+def _checked_seeds(seeds: Any) -> list[int]:
+    """The seeds as a list; raises a ValueError if there are none or one is none."""
     if isinstance(seeds, str | Set) or not hasattr(seeds, "__len__") or not len(seeds):
         raise ValueError(f"seeds must be a list of at least one seed, got {short(seeds)}")
     return [whole_number(seed, "seeds", least=0) for seed in seeds]

@@ -94,7 +94,7 @@ def replicate(
     first, *others = (strategy.domain for strategy in methods.values())
     if any(not same_points(first, other) for other in others):
         raise ValueError("methods must have the same points as domains, got others")
-    experiment = Experiment.of(first, problems, horizon, seeds, delay, noise_std, initial)
+    experiment = Experiment(first, problems, horizon, seeds, delay, noise_std, initial)
     if most_bytes is not None:
         most_bytes = whole_number(most_bytes, "most_bytes", least=1)
     checked = whole_number(checked, "checked", least=0)
