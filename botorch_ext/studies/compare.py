@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -18,7 +19,12 @@ from botorch_ext.strategies.answers.tables import frame
 from botorch_ext.strategies.replicas import NotReplicatedError
 from botorch_ext.studies.executors import require_picklable, shut_down
 from botorch_ext.studies.experiments import Experiment
-from botorch_ext.studies.replicate import chunk_size, replicated, require_replicable
+from botorch_ext.studies.replicate import (
+    DifferentRunError,
+    chunk_size,
+    replicated,
+    require_replicable,
+)
 from botorch_ext.studies.traces import Score, Trace, Traces
 
 if TYPE_CHECKING:
@@ -128,7 +134,11 @@ def compare(
         ValueError: If an argument is impossible, or if a strategy or a problem is one that
             `simulate` does not take.
         ObjectiveError: If a strategy or a problem cannot be pickled for another process.
-        RuntimeError: If `replicate` raises it.
+
+    Warns:
+        RuntimeWarning: A run asked another point than `simulate` when it was moved forward with
+            others. The runs of its method are simulated instead; please report it.
+        AllModelsRejectedWarning: Every model is refuted in a run. The last model stays.
 
     Example:
         >>> import botorch_ext as bx
@@ -187,10 +197,13 @@ def _traces(
     try:
         require_replicable(strategy, name)
         size = chunk_size(experiment, strategy, None)
+        return replicated(experiment, strategy, size, 1, bar)
     except NotReplicatedError:
         pass
-    else:
-        return replicated(experiment, strategy, size, 1, bar)
+    except DifferentRunError as error:
+        message = f"{name} is simulated run by run: {error}"
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+        bar.total += len(experiment) * experiment.horizon
     simulated, traces = partial(experiment.simulated, strategy), []
     for trace in _in_processes(simulated, len(experiment), processes):
         traces.append(trace)

@@ -31,6 +31,10 @@ _MOST_BYTES, _SHARE_OF_FREE = 2**32, 0.5
 _NUM_CHECKED = 100
 
 
+class DifferentRunError(RuntimeError):
+    """A run that was moved forward with others asked another point than `simulate`."""
+
+
 def replicate(
     methods: Mapping[str, Strategy],
     problems: Any,
@@ -72,7 +76,7 @@ def replicate(
     Raises:
         ValueError: If an argument is impossible, or if a method is not supported: the page
             "Experiments with many seeds" lists those that are.
-        RuntimeError: If a checked run asks another point than `simulate`.
+        DifferentRunError: If a checked run asks another point than `simulate`, a RuntimeError.
 
     Warns:
         AllModelsRejectedWarning: Every model is refuted in a run. The last model stays.
@@ -187,15 +191,16 @@ def replicated(
 
 
 def _check(experiment: Experiment, strategy: Strategy, run: int, indices: Tensor) -> None:
-    """Raises a RuntimeError if `simulate` asks other points in a run."""
+    """Raises a `DifferentRunError` if `simulate` asks other points in a run."""
     num = min(experiment.horizon, _NUM_CHECKED)
     trials = experiment.simulated(strategy, run, num).strategy.history.trials
-    wanted, asked = [trial.info["index"] for trial in trials], indices[:num].tolist()
-    if asked != wanted:
-        raise RuntimeError(
-            f"run {run} of {type(strategy).__name__} asked {asked}, and simulate asks {wanted}: "
-            "please report it, and use simulate"
-        )
+    for trial, asked in zip(trials, indices[:num].tolist(), strict=True):
+        wanted = trial.info["index"]
+        if asked != wanted:
+            raise DifferentRunError(
+                f"trial {trial.id} of run {run} of {type(strategy).__name__} is at point {asked}, "
+                f"and simulate asks point {wanted}: please report it, and use simulate"
+            )
 
 
 def chunk_size(experiment: Experiment, strategy: Strategy, most_bytes: int | None) -> int:

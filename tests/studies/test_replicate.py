@@ -216,6 +216,10 @@ def test_a_run_that_differs_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replicated.ReplicatedPosterior, "std", property(lambda self: self.mean))
     with pytest.raises(RuntimeError, match="simulate asks"):
         bx.replicate(method, PROBLEMS[0], T, seeds=range(2))
+    with pytest.warns(RuntimeWarning, match=r"methods\['a'\] is simulated run by run"):
+        traces = bx.compare(method, PROBLEMS[0], 4, seeds=range(2)).traces["problem"]["a"]
+    for run in range(2):
+        assert torch.equal(traces.X[run], bx.simulate(gp_ucb(), PROBLEMS[0], 4, seed=run).X)
 
 
 REFUSED: dict[str, tuple[Callable[[], bx.Strategy], str]] = {
