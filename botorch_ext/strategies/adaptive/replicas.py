@@ -48,7 +48,7 @@ class BoundsReplicas(Replicas):
         self._num_models, self._num_ridges = len(models), len(ridges)
         enlargements = [pointwise_misspecification(own) for own in widths]
         keeps_weights = any(enlargements)
-        prior, at_ridges = PriorCovariances(models, len(ridges)), models.at_ridges(ridges)
+        prior, at_ridges = PriorCovariances(models), models.at_ridges(ridges)
         rows, values = runs.initial
         num_rows = rows.shape[1] + runs.horizon
         told = ReplicatedPosterior(at_ridges, prior, runs.num_runs, num_rows, keeps_weights)
@@ -94,7 +94,7 @@ class BoundsReplicas(Replicas):
             if told is asked:
                 half_width = half[member, row]
             else:
-                widths, offsets = self._widths(told)
+                widths, offsets = widths_of(told, self.width)
                 half_width = widths[member] * told.variance[member, row].clamp_min(0).sqrt()
                 half_width = half_width + offsets[member]
             self._tests.predict(step, mean, half_width)
@@ -165,7 +165,7 @@ class BoundsReplicas(Replicas):
     def _half(self) -> Tensor:
         """The half-widths at all candidates, ``M x N``."""
         asked, told = self._asked, self._told
-        widths, offsets = self._widths(asked)
+        widths, offsets = widths_of(asked, self.width)
         inflation = 1.0
         if self.policy.inflate:
             inflation = (asked.information_gain() - told.information_gain()).exp()
@@ -174,12 +174,9 @@ class BoundsReplicas(Replicas):
             return HalfWidths(widths, offsets).of(asked.std)
         caps = None
         if asked is not told:
-            t = asked.of_members(asked.counts_on_device[:, None] + 1)[:, 0]
+            t = asked.of_members(asked.counts_on_device + 1)
             caps = (t / asked.noise_variance).sqrt() * inflation
         return HalfWidths(widths, offsets, self._eps, caps).of(asked.std, told.weight_norms())
-
-    def _widths(self, posterior: ReplicatedPosterior) -> tuple[Tensor, Tensor]:
-        return widths_of(posterior, self.width, self._num_ridges)
 
 
 class _Tests:
