@@ -25,7 +25,7 @@ from botorch_ext.studies.replicate import (
     replicated,
     require_replicable,
 )
-from botorch_ext.studies.traces import Score, Trace, Traces
+from botorch_ext.studies.traces import NUMBERS, Score, Trace, Traces
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,7 +208,11 @@ def _traces(
     for trace in _in_processes(simulated, len(experiment), processes):
         traces.append(trace)
         bar.update(experiment.horizon)
-    return Traces.of(experiment.seeds, traces, simulated)
+    stacked = {
+        name: torch.stack([getattr(trace, name) for trace in traces]) for name in ("X", *NUMBERS)
+    }
+    seconds = sum(trace.seconds for trace in traces)
+    return Traces(seeds=experiment.seeds, seconds=seconds, simulated=simulated, **stacked)
 
 
 def _in_processes(

@@ -58,18 +58,29 @@ class Experiment:
                 )
             if problem.optimal_value is None:
                 raise ValueError("problems must have a known optimal_value, got None")
-        self.noise_std, self.initial = noise_std, initial
         if noise_std is not None:
-            self.noise_std = amount(noise_std, "noise_std", "non-negative and finite")
+            noise_std = amount(noise_std, "noise_std", "non-negative and finite")
         if initial is not None:
-            self.initial = _checked_initial(initial, len(self.seeds), domain)
+            initial = _checked_initial(initial, len(self.seeds), domain)
+        self.noise_std, self.initial = noise_std, initial
+        best = [[problem.optimal_value] for problem in self.problems]
+        #: The maximum of each problem on the CPU, ``R x 1``, in float64.
+        self.best = host.tensor(best, dtype=torch.float64)
+        stds = [p.noise_std if noise_std is None else noise_std for p in self.problems]
+        drawn = [
+            noise_and_delays(seed, self.horizon, std, delay)
+            for seed, std in zip(self.seeds, stds, strict=True)
+        ]
+        noise, delays = (np.stack(values) for values in zip(*drawn, strict=True))
+        #: The noise on the CPU and the delays, ``R x T`` each.
+        self.noise, self.delays = torch.from_numpy(noise), delays.astype(int)
 
     def __len__(self) -> int:
         return len(self.seeds)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Without the tables, which are computed again.
-        return {name: each for name, each in vars(self).items() if name not in _TABLES}
+        # Without the table of values, which is computed again.
+        return {name: each for name, each in vars(self).items() if name != "values"}
 
     def simulated(self, strategy: Strategy, run: int, horizon: int | None = None) -> Trace:
         """The `Trace` of one run of a strategy without trials, whose seed is replaced."""
@@ -87,43 +98,11 @@ class Experiment:
             noise_std=self.noise_std,
         )
 
-    # --- tables of a finite set -------------------------------------------------------------------
-
     @cached_property
     def values(self) -> Tensor:
-        """The values of all points, ``R x N``."""
+        """The values of all points of a finite set, ``R x N``."""
         values = {problem: problem(self.domain.points) for problem in set(self.problems)}
         return torch.stack([values[problem] for problem in self.problems])
-
-    @cached_property
-    def best(self) -> Tensor:
-        """The maximum of each problem on the CPU, ``R x 1``, in float64."""
-        best = [[problem.optimal_value] for problem in self.problems]
-        return host.tensor(best, dtype=torch.float64)
-
-    @cached_property
-    def _drawn(self) -> tuple[np.ndarray, np.ndarray]:
-        stds = [p.noise_std if self.noise_std is None else self.noise_std for p in self.problems]
-        drawn = [
-            noise_and_delays(seed, self.horizon, std, self.delay)
-            for seed, std in zip(self.seeds, stds, strict=True)
-        ]
-        noise, delays = (np.stack(values) for values in zip(*drawn, strict=True))
-        return noise, delays.astype(int)
-
-    @property
-    def noise(self) -> Tensor:
-        """The noise on the CPU, ``R x T``."""
-        return torch.from_numpy(self._drawn[0])
-
-    @property
-    def delays(self) -> np.ndarray:
-        """The delays, ``R x T``."""
-        return self._drawn[1]
-
-
-# The tables of a finite set that an `Experiment` keeps.
-_TABLES = ("values", "best", "_drawn")
 
 
 def _checked_seeds(seeds: Any) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from operator import index
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 #: What a mean over runs is taken of.
 Score = Literal["cumulative_regret", "simple_regret", "regret", "values", "observations"]
 _SCORES: tuple[Score, ...] = get_args(Score)
-# The numbers of each evaluation.
-_NUMBERS = ("values", "observations", "delays", "told_at", "regret")
+#: The numbers of each evaluation.
+NUMBERS = ("values", "observations", "delays", "told_at", "regret")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Evaluations:
 
     def _columns(self) -> dict[str, Tensor]:
         """The last columns of a table of all evaluations."""
-        names = (*_NUMBERS, "cumulative_regret", "simple_regret")
+        names = (*NUMBERS, "cumulative_regret", "simple_regret")
         return {name.removesuffix("s"): getattr(self, name).flatten() for name in names}
 
 
@@ -153,26 +153,6 @@ class Traces(Evaluations):
     models: Tensor | None = None
     eliminated: Tensor | None = None
     all_rejected_at: Tensor | None = None
-
-    @classmethod
-    def of(
-        cls, seeds: list[int], traces: Sequence[Trace], simulated: Callable[[int], Trace]
-    ) -> Traces:
-        """Make the record of runs that were simulated one by one.
-
-        Args:
-            seeds: As for `Traces`.
-            traces: The record of each run.
-            simulated: As for `Traces`.
-
-        Returns:
-            The records together.
-        """
-        stacked = {
-            name: torch.stack([getattr(each, name) for each in traces]) for name in ("X", *_NUMBERS)
-        }
-        seconds = sum(trace.seconds for trace in traces)
-        return cls(seeds=seeds, **stacked, seconds=seconds, simulated=simulated)
 
     def __getitem__(self, run: int) -> Trace:
         return self.simulated(range(len(self))[index(run)])
