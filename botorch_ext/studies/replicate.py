@@ -76,7 +76,7 @@ def replicate(
     Raises:
         ValueError: If an argument is impossible, or if a method is not supported: the page
             "Experiments with many seeds" lists those that are.
-        DifferentRunError: If a checked run asks another point than `simulate`, a RuntimeError.
+        RuntimeError: If a checked run asks another point than `simulate`.
 
     Warns:
         AllModelsRejectedWarning: Every model is refuted in a run. The last model stays.
