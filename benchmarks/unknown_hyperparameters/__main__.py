@@ -22,7 +22,7 @@ from benchmarks.unknown_hyperparameters.experiments import EXPERIMENTS
 from benchmarks.unknown_hyperparameters.figures import PICTURES, draw
 from benchmarks.unknown_hyperparameters.report import report
 from benchmarks.unknown_hyperparameters.robust import robust_cases, run_robust
-from benchmarks.unknown_hyperparameters.runs import Case, run_case
+from benchmarks.unknown_hyperparameters.runs import Case, run_cases
 
 # No columns of a table.
 _LISTS = ("curve", "best_curve", "played", "rejected", "centers")
@@ -67,8 +67,9 @@ def main(argv: list[str] | None = None) -> None:
         setting = Setting(2, 2, 6, few, {"line": 8, "square": 8, "box": 6})
     elif options.full:
         setting = Setting(seeds=None, robust_seeds={"line": 50, "square": 20, "box": 3})
-    cases = list(_cases(setting, options.seed))
-    rows = in_processes(run_case, cases, options.processes, "unknown hyperparameters")
+    groups = list(_groups(setting, options.seed))
+    of_groups = in_processes(run_cases, groups, options.processes, "unknown hyperparameters")
+    rows = [row for rows in of_groups for row in rows]
     robust = in_processes(
         run_robust,
         list(robust_cases(setting.robust_horizons, setting.robust_seeds, options.seed)),
@@ -81,7 +82,8 @@ def main(argv: list[str] | None = None) -> None:
     write_csv(options.output / "robust.csv", _columns(robust))
 
 
-def _cases(setting: Setting, first_seed: int) -> Iterator[Case]:
+def _groups(setting: Setting, first_seed: int) -> Iterator[list[Case]]:
+    """Cases that differ in their seeds alone."""
     for name, experiment in EXPERIMENTS.items():
         for width in experiment.widths:
             seeds = experiment.seeds if setting.seeds is None else setting.seeds
@@ -89,8 +91,8 @@ def _cases(setting: Setting, first_seed: int) -> Iterator[Case]:
                 seeds = max(seeds, setting.timed_seeds)
             horizon = setting.horizon or experiment.horizon
             for method in experiment.methods:
-                for seed in range(first_seed, first_seed + seeds):
-                    yield Case(name, width, method, seed, horizon)
+                own = range(first_seed, first_seed + seeds)
+                yield [Case(name, width, method, seed, horizon) for seed in own]
 
 
 def _columns(rows: list[Row]) -> list[Row]:

@@ -202,5 +202,6 @@ def _time(rows: Sequence[Row]) -> str:
     return (
         f"Experiment (a) with the first width, {len(by_method.split(','))} methods, {seeds} seeds "
         f"of {cell[0]['horizon']} steps on a grid of 500 points: **{seconds:.1f} s** on one thread "
-        f"(the runs' own times, added up: {by_method})."
+        f"(the times of runs, or their shares of the time of all seeds together, added up: "
+        f"{by_method})."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +17,13 @@ from benchmarks.common.tables import Row
 from benchmarks.unknown_hyperparameters.experiments import (
     DELTA,
     EXPERIMENTS,
+    LB_GP,
     METHODS,
     RANDOM,
-    Bound,
 )
 from botorch_ext.exceptions import AllModelsRejectedWarning
 from botorch_ext.models.candidates import CandidateModels
-from botorch_ext.problems import (
-    HyperparameterProblem,
-)
+from botorch_ext.problems import HyperparameterProblem
 from botorch_ext.strategies import HyperparameterElimination, RandomSearch
 
 
@@ -47,6 +46,44 @@ class Case:
     horizon: int
 
 
+def run_cases(cases: Sequence[Case]) -> list[Row]:
+    """Plays one method with several seeds.
+
+    All seeds are moved forward together where they share the order of rows and models, and the
+    models do not grow; else they are simulated one by one.
+
+    Args:
+        cases: Cases that differ in their seeds alone.
+
+    Returns:
+        For each case what `run_case` returns.
+    """
+    start, case = time.perf_counter(), cases[0]
+    experiment = EXPERIMENTS[case.experiment]
+    if experiment.shuffled or case.method == LB_GP:
+        return [run_case(case) for case in cases]
+    problem = experiment.problem(case.seed)
+    strategy = _strategy(case, problem, list(range(len(problem.names))), None)
+    initial = [_initial(problem, experiment.num_initial, case.seed) for case in cases]
+    rows, values = (torch.stack(each) for each in zip(*initial, strict=True))
+    options: dict[str, Any] = {"seeds": [case.seed for case in cases], "initial": (rows, values)}
+    with warnings.catch_warnings():
+        # Counted below.
+        warnings.simplefilter("ignore", AllModelsRejectedWarning)
+        traces = bx.replicate({"a": strategy}, problem, case.horizon, **options)["a"]
+    seconds, found = (time.perf_counter() - start) / len(cases), []
+    for run, case in enumerate(cases):
+        played = None if traces.models is None else traces.models[run].tolist()
+        gone, all_rejected = None, False
+        if traces.eliminated is not None and traces.all_rejected_at is not None:
+            counts = enumerate(traces.eliminated[run].tolist())
+            gone = {model: count - rows.shape[1] for model, count in counts if count >= 0}
+            all_rejected = int(traces.all_rejected_at[run]) >= 0
+        of_models = _of_models(case, problem, played, gone, all_rejected)
+        found.append(_row(case, problem, traces.regret[run], rows[run], seconds, of_models))
+    return found
+
+
 def run_case(case: Case) -> Row:
     """Plays one method.
 
@@ -59,56 +96,66 @@ def run_case(case: Case) -> Row:
     start = time.perf_counter()
     experiment = EXPERIMENTS[case.experiment]
     problem = experiment.problem(case.seed)
-    (bound,) = [bound for bound in experiment.bounds if bound.name == case.width]
     order = list(range(len(problem.names)))
     if experiment.shuffled:
         order = np.random.default_rng([case.seed, 1]).permutation(len(order)).tolist()
-    initial = _initial(problem, experiment.num_initial, case.seed)
+    rows, values = _initial(problem, experiment.num_initial, case.seed)
+    initial = (problem.domain.like[rows], values) if len(rows) else None
     with warnings.catch_warnings():
         # Counted below.
         warnings.simplefilter("ignore", AllModelsRejectedWarning)
-        strategy = _strategy(case, problem, bound, order, initial)
+        strategy = _strategy(case, problem, order, initial)
         trace = bx.simulate(strategy, problem, case.horizon, seed=case.seed)
-    best = trace.simple_regret
-    if initial is not None:
-        values = problem(problem.domain.like)
-        best = best.clamp_max(float(values.max() - problem(initial[0]).max()))
-    row: Row = {name: getattr(case, name) for name in Case.__annotations__}
-    row |= {
-        "cumulative_regret": float(trace.regret.sum()),
-        "regret_of_first_half": float(trace.regret[: case.horizon // 2].sum()),
-        "best_regret": float(best[-1]),
-        "seconds": round(time.perf_counter() - start, 3),
-    }
-    return (
-        row
-        | _of_models(strategy, problem, order, case.horizon)
-        | {
-            "curve": trace.regret.tolist(),
-            "best_curve": best.tolist(),
-        }
-    )
+    played = gone = None
+    if len(getattr(strategy, "names", ())) == len(order):
+        played = [order[trial.info["model"]] for trial in strategy.history.trials]
+    if isinstance(strategy, HyperparameterElimination):
+        gone = {order[id]: count - len(rows) for id, count in strategy.rejected.items()}
+    all_rejected = getattr(strategy, "all_rejected_at", None) is not None
+    of_models = _of_models(case, problem, played, gone, all_rejected)
+    return _row(case, problem, trace.regret, rows, time.perf_counter() - start, of_models)
 
 
-def _initial(
-    problem: HyperparameterProblem, num_points: int, seed: int
-) -> tuple[Tensor, Tensor] | None:
-    """Uniform i.i.d. members of the set and their noisy values."""
-    if num_points == 0:
-        return None
+def _initial(problem: HyperparameterProblem, num_points: int, seed: int) -> tuple[Tensor, Tensor]:
+    """The rows of uniform i.i.d. members of the set, and their noisy values."""
     rng = np.random.default_rng([seed, 0])
     points = problem.domain.like
-    X = points[torch.from_numpy(rng.integers(len(points), size=num_points))]
-    return X, problem(X) + problem.noise_std * torch.from_numpy(rng.standard_normal(num_points))
+    rows = torch.from_numpy(rng.integers(len(points), size=num_points))
+    noise = problem.noise_std * torch.from_numpy(rng.standard_normal(num_points))
+    return rows, problem(points[rows]) + noise
+
+
+def _row(
+    case: Case,
+    problem: HyperparameterProblem,
+    regret: Tensor,
+    initial: Tensor,
+    seconds: float,
+    of_models: Row,
+) -> Row:
+    """The row of a run from its regret and the rows of its initial points."""
+    best = regret.cummin(dim=0).values
+    if len(initial):
+        values = problem(problem.domain.like)
+        best = best.clamp_max(float(values.max() - values[initial].max()))
+    row: Row = {name: getattr(case, name) for name in Case.__annotations__}
+    row |= {
+        "cumulative_regret": float(regret.sum()),
+        "regret_of_first_half": float(regret[: case.horizon // 2].sum()),
+        "best_regret": float(best[-1]),
+        "seconds": round(seconds, 4),
+    }
+    return row | of_models | {"curve": regret.tolist(), "best_curve": best.tolist()}
 
 
 def _strategy(
     case: Case,
     problem: HyperparameterProblem,
-    bound: Bound,
     order: list[int],
     initial: tuple[Tensor, Tensor] | None,
 ) -> bx.Strategy:
+    bounds = EXPERIMENTS[case.experiment].bounds
+    (bound,) = [bound for bound in bounds if bound.name == case.width]
     domain, noise_std = problem.domain, problem.noise_std
     if case.method == RANDOM:
         return RandomSearch(domain, case.seed, initial=initial)
@@ -147,35 +194,39 @@ def _strategy(
 
 
 def _of_models(
-    strategy: bx.Strategy, problem: HyperparameterProblem, order: list[int], horizon: int
+    case: Case,
+    problem: HyperparameterProblem,
+    played: list[int] | None,
+    gone: dict[int, int] | None,
+    all_rejected: bool,
 ) -> Row:
+    """What became of the models.
+
+    Args:
+        case: The run.
+        problem: Its problem.
+        played: The model of each step; None if the method has none of these models.
+        gone: The last step of each eliminated model; None if the method eliminates none.
+        all_rejected: Whether the model that is left was refuted too.
+    """
     row: Row = {
         "true_model_rejected": "",
         "wrong_models_rejected": "",
         "first_rejection": "",
         "all_rejected": "",
         "true_model_played": "",
-        "played": [],
+        "played": played or [],
         "rejected": [],
     }
-    own = len(getattr(strategy, "names", ())) == len(order)
-    if isinstance(strategy, RandomSearch) or not own:
+    true = problem.true_model
+    if played is not None and true is not None:
+        row["true_model_played"] = played.count(true) / case.horizon
+    if gone is None:
         return row
-    played = [order[trial.info["model"]] for trial in strategy.history.trials]
-    row["played"] = played
-    if problem.true_model is not None:
-        row["true_model_played"] = played.count(problem.true_model) / horizon
-    if not isinstance(strategy, HyperparameterElimination):
-        return row
-    before = 0 if strategy.initial is None else len(strategy.initial[0])
-    last = [horizon] * len(order)
-    for id, t in strategy.rejected.items():
-        last[order[id]] = t - before
-    gone = {i for i, step in enumerate(last) if order.index(i) in strategy.rejected}
-    row["rejected"] = last
-    row["wrong_models_rejected"] = len(gone - {problem.true_model})
-    row["first_rejection"] = min((last[i] for i in gone), default="")
-    row["all_rejected"] = strategy.all_rejected_at is not None
-    if problem.true_model is not None:
-        row["true_model_rejected"] = problem.true_model in gone
+    row["rejected"] = [gone.get(model, case.horizon) for model in range(len(problem.names))]
+    row["wrong_models_rejected"] = len(gone.keys() - {true})
+    row["first_rejection"] = min(gone.values(), default="")
+    row["all_rejected"] = all_rejected
+    if true is not None:
+        row["true_model_rejected"] = true in gone
     return row

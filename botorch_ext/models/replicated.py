@@ -62,14 +62,13 @@ class PriorCovariances:
 
     Args:
         models: The models of the candidates.
-        num_ridges: How many members of a posterior each model stands for.
     """
 
-    def __init__(self, models: FiniteCandidates, num_ridges: int = 1) -> None:
-        self._models, self._num_ridges = models, num_ridges
-        points, m = models.candidates, len(models)
+    def __init__(self, models: FiniteCandidates) -> None:
+        self._models, self.num_models = models, len(models)
+        points = models.candidates
         self._all: Tensor | None = None
-        if m * len(points) ** 2 <= _MOST_ENTRIES:
+        if len(models) * len(points) ** 2 <= _MOST_ENTRIES:
             self._all = models.prior_covariances(points)
 
     def of(self, index: Tensor) -> Tensor:
@@ -79,23 +78,18 @@ class PriorCovariances:
             index: The rows of the candidates, ``R x k``.
 
         Returns:
-            ``R x m x k x N``, where every model is repeated for its ridges.
+            ``R x m x k x N``.
         """
         if self._all is not None:
-            return self._repeated(self._all[:, index].movedim(0, 1), 1)
-        points = self._models.candidates[index.flatten()]
-        rows = self._models.prior_covariances(points)
-        return self._repeated(rows.unflatten(1, index.shape).movedim(0, 1), 1)
+            return self._all[:, index].movedim(0, 1)
+        rows = self._models.prior_covariances(self._models.candidates[index.flatten()])
+        return rows.unflatten(1, index.shape).movedim(0, 1)
 
     def all(self) -> Tensor:
         """The covariances of all candidates, ``m x N x N``."""
         if self._all is not None:
-            return self._repeated(self._all, 0)
-        return self._repeated(self._models.prior_covariances(self._models.candidates), 0)
-
-    def _repeated(self, values: Tensor, dim: int) -> Tensor:
-        num = self._num_ridges
-        return values if num == 1 else values.repeat_interleave(num, dim)
+            return self._all
+        return self._models.prior_covariances(self._models.candidates)
 
 
 class ReplicatedPosterior:
@@ -109,7 +103,7 @@ class ReplicatedPosterior:
 
     Args:
         models: The m models, without data.
-        prior: Their prior covariances.
+        prior: Their prior covariances; for several ridges those of the models without ridges.
         num_replicates: R.
         num_rows: The most observations of a replicate.
         keeps_weights: Whether the weights of the observations in the means are kept.
@@ -124,6 +118,8 @@ class ReplicatedPosterior:
         keeps_weights: bool = False,
     ) -> None:
         self.candidates, self.num_models = models.candidates, len(models)
+        #: How many models of different ridges have the same prior; they follow each other.
+        self.num_ridges: int = len(models) // prior.num_models
         self._prior = prior
         self.noise_variance = models.noise_variance.repeat(num_replicates)
         #: The posterior means and variances, ``M x N`` each.
@@ -166,7 +162,7 @@ class ReplicatedPosterior:
     def log_marginal_likelihood(self) -> Tensor:
         """The log marginal likelihoods of the observations, ``M``, if all of them have values and
         no jitter was needed."""
-        n = self.of_members(self.counts_on_device[:, None])[:, 0]
+        n = self.of_members(self.counts_on_device)
         constant = n / 2 * (2 * math.pi * self.noise_variance).log()
         return -self._form / 2 - self._gain - constant
 
@@ -243,7 +239,7 @@ class ReplicatedPosterior:
         """
         at = self.of_members(index)
         if self._covariance is None:
-            C = self._prior.of(index).flatten(0, 1)
+            C = _repeated(self._prior.of(index), self.num_ridges, 1).flatten(0, 1)
         else:
             C = self._covariance[torch.arange(len(at), device=at.device)[:, None], at]
         n = max(self.counts - self._num_folded)
@@ -256,8 +252,8 @@ class ReplicatedPosterior:
     # --- rows -------------------------------------------------------------------------------------
 
     def of_members(self, values: Tensor) -> Tensor:
-        """Numbers of the replicates, ``R x k``, for each of their models, ``M x k``."""
-        return values if self.num_models == 1 else values.repeat_interleave(self.num_models, 0)
+        """Numbers of the replicates, ``R x ...``, for each of their models, ``M x ...``."""
+        return _repeated(values, self.num_models, 0)
 
     def _no_rows(self, num_rows: int) -> Tensor:
         return self.mean.new_zeros(len(self.mean), num_rows, len(self.candidates))
@@ -267,7 +263,8 @@ class ReplicatedPosterior:
         if max(self.counts - self._num_folded + num_new) <= self._block:
             return
         if self._covariance is None:
-            self._covariance = self._prior.all().repeat(len(self.counts), 1, 1)
+            each = _repeated(self._prior.all(), self.num_ridges, 0)
+            self._covariance = each.repeat(len(self.counts), 1, 1)
         self._covariance.baddbmm_(self._rows.mT, self._rows, alpha=-1)
         self._rows.zero_()
         self._num_folded, self._folded = self.counts.copy(), self.counts_on_device.clone()
@@ -294,5 +291,9 @@ class ReplicatedPosterior:
         if min(on_host) == max(on_host):
             rows[:, on_host[0]] = row
             return
-        places = (self.counts_on_device - folded).repeat_interleave(self.num_models)
+        places = self.of_members(self.counts_on_device - folded)
         rows[torch.arange(len(row), device=row.device), places] = row
+
+
+def _repeated(values: Tensor, num: int, dim: int) -> Tensor:
+    return values if num == 1 else values.repeat_interleave(num, dim)

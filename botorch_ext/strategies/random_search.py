@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from botorch_ext.domains import host
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.base import Strategy, seed_of_step
 from botorch_ext.strategies.events import Event
-from botorch_ext.strategies.replicas import PlannedReplicas, Replicas, Runs
+from botorch_ext.strategies.replicas import Replicas, Runs
 
 
 class RandomSearch(Strategy):
@@ -55,11 +56,12 @@ class RandomSearch(Strategy):
         return points[row].clone(), choices.places(row)
 
     def replicas(self, runs: Runs) -> Replicas:
-        num_points, steps = len(self.domain.like), range(runs.horizon)
+        num_points, steps = len(self.domain.like), range(runs.first.shape[1], runs.horizon)
         rows = [
             [_row(num_points, seed_of_step(seed, step)) for step in steps] for seed in runs.seeds
         ]
-        return PlannedReplicas(runs, torch.tensor(rows, device=self.domain.like.device))
+        drawn = torch.tensor(rows, dtype=torch.long, device=runs.first.device)
+        return Replicas(replace(runs, first=torch.cat([runs.first, drawn], dim=1)))
 
     def _absorb(self, event: Event) -> None:
         pass  # nothing to learn

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -82,8 +81,10 @@ class Results:
         return replace(self, added=Added(mask, on_host))
 
 
-class Replicas(ABC):
+class Replicas:
     """The states of one strategy in R runs on a finite set, which decide as R strategies would.
+
+    This class learns nothing, and asks the first points alone.
 
     Args:
         runs: The runs.
@@ -118,35 +119,19 @@ class Replicas(ABC):
         """Notes that the points that were asked last are pending."""
         self.newest = None
 
-    @abstractmethod
-    def _decide(self, step: int) -> Tensor: ...
+    def _decide(self, step: int) -> Tensor:
+        raise NotImplementedError
 
-    @abstractmethod
     def tell(self, results: Results) -> None:
         """Learns results."""
 
-
-class PlannedReplicas(Replicas):
-    """Runs whose points are known before the first result.
-
-    Args:
-        runs: The runs.
-        index: The rows of all points, ``R x T``.
-    """
-
-    def __init__(self, runs: Runs, index: Tensor) -> None:
-        super().__init__(runs)
-        self._index = index
-
-    def _decide(self, step: int) -> Tensor:
-        return self._index[:, step : step + 1]
-
-    def tell(self, results: Results) -> None:
-        pass
+    def record(self) -> dict[str, Tensor]:
+        """The fields of `Traces` that say what became of the models; none without models."""
+        return {}
 
 
 def widths_of(
-    posterior: ReplicatedPosterior, width: Width | Sequence[Width], num_ridges: int = 1
+    posterior: ReplicatedPosterior, width: Width | Sequence[Width]
 ) -> tuple[Tensor, Tensor]:
     """The widths and the offsets of all members of a posterior, before their next points.
 
@@ -156,41 +141,35 @@ def widths_of(
     Args:
         posterior: The posterior.
         width: The width of all models, or one for each.
-        num_ridges: The number of ridges of each model.
 
     Returns:
         ``M`` widths and ``M`` offsets.
     """
     first, *others = np.unique(posterior.counts).tolist()
-    widths, offsets = _widths_after(posterior, first, width, num_ridges)
+    widths, offsets = _widths_after(posterior, first, width)
     for n in others:
-        has_n = posterior.of_members((posterior.counts_on_device == n)[:, None])[:, 0]
-        own = _widths_after(posterior, n, width, num_ridges)
+        has_n = posterior.of_members(posterior.counts_on_device == n)
+        own = _widths_after(posterior, n, width)
         widths, offsets = torch.where(has_n, own[0], widths), torch.where(has_n, own[1], offsets)
     return widths, offsets
 
 
 def _widths_after(
-    posterior: ReplicatedPosterior, n: int, width: Width | Sequence[Width], num_ridges: int
+    posterior: ReplicatedPosterior, n: int, width: Width | Sequence[Width]
 ) -> tuple[Tensor, Tensor]:
     """The widths and the offsets of all members if each of them had n observations, ``M`` each."""
-    noise, gain = posterior.noise_variance, posterior.information_gain()
-    form, points = posterior.quadratic_form(), posterior.candidates
+    noise, points = posterior.noise_variance, posterior.candidates
+    gain, form = posterior.information_gain(), posterior.quadratic_form
+    model = ModelNumbers(noise, n, points.shape[-1], gain, form, points)
 
-    def at(width: Width, members: Tensor | slice) -> tuple[Tensor, Tensor]:
-        ridge = noise[members]
-        model = ModelNumbers(
-            ridge, n, points.shape[-1], gain[members], lambda: form[members], points
-        )
-        return _like(width(n + 1, model), ridge), _like(width.offset(n + 1, model), ridge)
+    def at(width: Width) -> tuple[Tensor, Tensor]:
+        return _like(width(n + 1, model), noise), _like(width.offset(n + 1, model), noise)
 
     if isinstance(width, Width):
-        return at(width, slice(None))
-    members = torch.arange(len(noise), device=noise.device).view(-1, len(width), num_ridges)
-    of_models = [at(own, members[:, i].flatten()) for i, own in enumerate(width)]
+        return at(width)
+    own = torch.arange(len(noise), device=noise.device) // posterior.num_ridges % len(width)
     widths, offsets = (
-        torch.stack([own.view(-1, num_ridges) for own in each], dim=1).flatten()
-        for each in zip(*of_models, strict=True)
+        torch.stack(each).gather(0, own[None])[0] for each in zip(*map(at, width), strict=True)
     )
     return widths, offsets
 

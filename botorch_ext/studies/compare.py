@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -17,9 +18,14 @@ from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.answers.tables import frame
 from botorch_ext.strategies.replicas import NotReplicatedError
 from botorch_ext.studies.executors import require_picklable, shut_down
-from botorch_ext.studies.experiments import Experiment, checked_seeds
-from botorch_ext.studies.replicate import chunk_size, replicated, require_replicable
-from botorch_ext.studies.traces import Score, Trace, Traces
+from botorch_ext.studies.experiments import Experiment
+from botorch_ext.studies.replicate import (
+    DifferentRunError,
+    chunk_size,
+    replicated,
+    require_replicable,
+)
+from botorch_ext.studies.traces import NUMBERS, Score, Trace, Traces
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +134,11 @@ def compare(
         ValueError: If an argument is impossible, or if a strategy or a problem is one that
             `simulate` does not take.
         ObjectiveError: If a strategy or a problem cannot be pickled for another process.
-        RuntimeError: If `replicate` raises it.
+
+    Warns:
+        RuntimeWarning: A run asked another point than `simulate` when it was moved forward with
+            others. The runs of its method are simulated instead; please report it.
+        AllModelsRejectedWarning: Every model is refuted in a run. The last model stays.
 
     Example:
         >>> import botorch_ext as bx
@@ -148,17 +158,19 @@ def compare(
     named = problems if isinstance(problems, Mapping) else {"problem": problems}
     if not named:
         raise ValueError("problems must be at least one, got none")
-    processes, seeds = whole_number(processes, "processes", least=1), checked_seeds(seeds)
+    processes = whole_number(processes, "processes", least=1)
+    pairs: list[tuple[str, str, Experiment, Strategy]] = []
+    for problem, given in named.items():
+        for method, own in methods.items():
+            strategy = _strategy(own, given, f"methods[{method!r}]")
+            options = horizon, seeds, delay, noise_std
+            pairs.append((problem, method, Experiment(strategy.domain, given, *options), strategy))
+    total = sum(len(experiment) * experiment.horizon for _, _, experiment, _ in pairs)
     found: dict[str, dict[str, Traces]] = {problem: {} for problem in named}
-    total = len(named) * len(methods) * len(seeds) * whole_number(horizon, "horizon", least=1)
     with tqdm(total=total, disable=not flag(progress, "progress"), unit="evaluation") as bar:
-        for problem, given in named.items():
-            for method, own in methods.items():
-                name = f"methods[{method!r}]"
-                strategy = _strategy(own, given, name)
-                options = horizon, seeds, delay, noise_std
-                experiment = Experiment.of(strategy.domain, given, *options)
-                found[problem][method] = _traces(experiment, strategy, name, processes, bar)
+        for problem, method, experiment, strategy in pairs:
+            name = f"methods[{method!r}]"
+            found[problem][method] = _traces(experiment, strategy, name, processes, bar)
     return Comparison(found)
 
 
@@ -185,15 +197,22 @@ def _traces(
     try:
         require_replicable(strategy, name)
         size = chunk_size(experiment, strategy, None)
+        return replicated(experiment, strategy, size, 1, bar)
     except NotReplicatedError:
         pass
-    else:
-        return replicated(experiment, strategy, size, 1, bar)
+    except DifferentRunError as error:
+        message = f"{name} is simulated run by run: {error}"
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+        bar.total += len(experiment) * experiment.horizon
     simulated, traces = partial(experiment.simulated, strategy), []
     for trace in _in_processes(simulated, len(experiment), processes):
         traces.append(trace)
         bar.update(experiment.horizon)
-    return Traces.of(experiment.seeds, traces, simulated)
+    stacked = {
+        name: torch.stack([getattr(trace, name) for trace in traces]) for name in ("X", *NUMBERS)
+    }
+    seconds = sum(trace.seconds for trace in traces)
+    return Traces(seeds=experiment.seeds, seconds=seconds, simulated=simulated, **stacked)
 
 
 def _in_processes(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -15,50 +14,43 @@ from botorch_ext.checks import amount, short, whole_number
 from botorch_ext.domains import FiniteSet, host
 from botorch_ext.strategies import Strategy
 from botorch_ext.studies.simulate import simulate
-from botorch_ext.studies.simulated_functions import as_problem
+from botorch_ext.studies.simulated_functions import as_problem, same_points
 from botorch_ext.studies.streams import noise_and_delays
 from botorch_ext.studies.traces import Trace
 
 
-@dataclass(frozen=True, eq=False)
 class Experiment:
     """R runs of T evaluations on one domain, each with a problem and a seed of its own.
 
     Args:
         domain: The domain.
-        problems: The problem of each run.
+        problems: A problem for all runs, or one for each, as for `replicate`.
         horizon: T.
         seeds: The seed of each run.
         delay: The delays, as for `simulate`.
         noise_std: The standard deviation of the noise; None takes that of each problem.
         initial: The rows and the values of observations from before each run, ``R x n0`` each, on a
             finite set; None for those of the strategies.
+
+    Raises:
+        ValueError: If an argument is impossible.
     """
 
-    domain: Any
-    problems: list[Any]
-    horizon: int
-    seeds: list[int]
-    delay: Any = None
-    noise_std: float | None = None
-    initial: tuple[Tensor, Tensor] | None = None
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         domain: Any,
         problems: Any,
         horizon: int,
         seeds: Sequence[int],
-        delay: Any,
-        noise_std: float | None,
+        delay: Any = None,
+        noise_std: float | None = None,
         initial: tuple[Any, Any] | None = None,
-    ) -> Experiment:
-        """The experiment of what a user gave; raises a ValueError that names an argument."""
-        horizon = whole_number(horizon, "horizon", least=1)
-        own = checked_seeds(seeds)
-        each = _one_for_each(problems, domain, len(own))
-        for problem in set(each):
+    ) -> None:
+        self.domain, self.delay = domain, delay
+        self.horizon = whole_number(horizon, "horizon", least=1)
+        self.seeds = _checked_seeds(seeds)
+        self.problems = _one_for_each(problems, domain, len(self.seeds))
+        for problem in set(self.problems):
             if not same_points(problem.domain, domain):
                 raise ValueError(
                     "problems must be on the domain of the methods, got a "
@@ -69,15 +61,26 @@ class Experiment:
         if noise_std is not None:
             noise_std = amount(noise_std, "noise_std", "non-negative and finite")
         if initial is not None:
-            initial = _checked_initial(initial, len(own), domain)
-        return cls(domain, each, horizon, own, delay, noise_std, initial)
+            initial = _checked_initial(initial, len(self.seeds), domain)
+        self.noise_std, self.initial = noise_std, initial
+        best = [[problem.optimal_value] for problem in self.problems]
+        #: The maximum of each problem on the CPU, ``R x 1``, in float64.
+        self.best = host.tensor(best, dtype=torch.float64)
+        stds = [p.noise_std if noise_std is None else noise_std for p in self.problems]
+        drawn = [
+            noise_and_delays(seed, self.horizon, std, delay)
+            for seed, std in zip(self.seeds, stds, strict=True)
+        ]
+        noise, delays = (np.stack(values) for values in zip(*drawn, strict=True))
+        #: The noise on the CPU and the delays, ``R x T`` each.
+        self.noise, self.delays = torch.from_numpy(noise), delays.astype(int)
 
     def __len__(self) -> int:
         return len(self.seeds)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Without the tables, which are computed again.
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        # Without the table of values, which is computed again.
+        return {name: each for name, each in vars(self).items() if name != "values"}
 
     def simulated(self, strategy: Strategy, run: int, horizon: int | None = None) -> Trace:
         """The `Trace` of one run of a strategy without trials, whose seed is replaced."""
@@ -95,43 +98,15 @@ class Experiment:
             noise_std=self.noise_std,
         )
 
-    # --- tables of a finite set -------------------------------------------------------------------
-
     @cached_property
     def values(self) -> Tensor:
-        """The values of all points, ``R x N``."""
+        """The values of all points of a finite set, ``R x N``."""
         values = {problem: problem(self.domain.points) for problem in set(self.problems)}
         return torch.stack([values[problem] for problem in self.problems])
 
-    @cached_property
-    def best(self) -> Tensor:
-        """The maximum of each problem on the CPU, ``R x 1``, in float64."""
-        best = [[problem.optimal_value] for problem in self.problems]
-        return host.tensor(best, dtype=torch.float64)
 
-    @cached_property
-    def _drawn(self) -> tuple[np.ndarray, np.ndarray]:
-        stds = [p.noise_std if self.noise_std is None else self.noise_std for p in self.problems]
-        drawn = [
-            noise_and_delays(seed, self.horizon, std, self.delay)
-            for seed, std in zip(self.seeds, stds, strict=True)
-        ]
-        noise, delays = (np.stack(values) for values in zip(*drawn, strict=True))
-        return noise, delays.astype(int)
-
-    @property
-    def noise(self) -> Tensor:
-        """The noise on the CPU, ``R x T``."""
-        return torch.from_numpy(self._drawn[0])
-
-    @property
-    def delays(self) -> np.ndarray:
-        """The delays, ``R x T``."""
-        return self._drawn[1]
-
-
-def checked_seeds(seeds: Any) -> list[int]:
-    """Return seeds as a list, or raise a ValueError if there are none or one is none."""
+def _checked_seeds(seeds: Any) -> list[int]:
+    """The seeds as a list; raises a ValueError if there are none or one is none."""
     if isinstance(seeds, str | Set) or not hasattr(seeds, "__len__") or not len(seeds):
         raise ValueError(f"seeds must be a list of at least one seed, got {short(seeds)}")
     return [whole_number(seed, "seeds", least=0) for seed in seeds]
@@ -148,12 +123,6 @@ def _one_for_each(problems: Any, domain: Any, num: int) -> list[Any]:
             f"problems must be one, or one for each of {num} seeds, got {len(problems)}"
         )
     return [as_problem(each, domain) for each in problems]
-
-
-def same_points(one: Any, other: Any) -> bool:
-    """Whether two domains have the same points."""
-    sets = isinstance(one, FiniteSet) and isinstance(other, FiniteSet)
-    return one is other or (torch.equal(one.points, other.points) if sets else one == other)
 
 
 def _checked_initial(initial: tuple[Any, Any], num_runs: int, domain: Any) -> tuple[Tensor, Tensor]:

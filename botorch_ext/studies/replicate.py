@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -14,10 +15,12 @@ from tqdm import tqdm
 
 from botorch_ext.checks import flag, short, whole_number
 from botorch_ext.domains import FiniteSet, host
+from botorch_ext.exceptions import AllModelsRejectedWarning
 from botorch_ext.models.replicated import Added
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.replicas import NotReplicatedError, Replicas, Results, Runs
-from botorch_ext.studies.experiments import Experiment, same_points
+from botorch_ext.studies.experiments import Experiment
+from botorch_ext.studies.simulated_functions import same_points
 from botorch_ext.studies.traces import Traces
 from botorch_ext.widths import Width
 
@@ -26,6 +29,10 @@ from botorch_ext.widths import Width
 _MOST_BYTES, _SHARE_OF_FREE = 2**32, 0.5
 # The number of trials of a run that is checked.
 _NUM_CHECKED = 100
+
+
+class DifferentRunError(RuntimeError):
+    """A run that was moved forward with others asked another point than `simulate`."""
 
 
 def replicate(
@@ -71,6 +78,9 @@ def replicate(
             "Experiments with many seeds" lists those that are.
         RuntimeError: If a checked run asks another point than `simulate`.
 
+    Warns:
+        AllModelsRejectedWarning: Every model is refuted in a run. The last model stays.
+
     Example:
         >>> import botorch_ext as bx
         >>> from gpytorch.kernels import RBFKernel
@@ -88,7 +98,7 @@ def replicate(
     first, *others = (strategy.domain for strategy in methods.values())
     if any(not same_points(first, other) for other in others):
         raise ValueError("methods must have the same points as domains, got others")
-    experiment = Experiment.of(first, problems, horizon, seeds, delay, noise_std, initial)
+    experiment = Experiment(first, problems, horizon, seeds, delay, noise_std, initial)
     if most_bytes is not None:
         most_bytes = whole_number(most_bytes, "most_bytes", least=1)
     checked = whole_number(checked, "checked", least=0)
@@ -152,10 +162,18 @@ def replicated(
     """All runs of one strategy, in chunks of a size, as `replicate` describes them."""
     start = time.perf_counter()
     chunks = [runs.tolist() for runs in host.arange(len(experiment)).split(size)]
-    indices = torch.cat([_run(experiment, strategy, runs, bar) for runs in chunks]).cpu()
-    seconds = time.perf_counter() - start
+    played = [_run(experiment, strategy, runs, bar) for runs in chunks]
+    joined = {name: torch.cat([each[name] for each in played]).cpu() for name in played[0]}
+    seconds, indices = time.perf_counter() - start, joined["indices"]
     for run in range(min(num_checked, len(experiment))):
         _check(experiment, strategy, run, indices[run])
+    num_broken = int((joined.get("all_rejected_at", indices[:0]) >= 0).sum())
+    if num_broken:
+        message = (
+            f"every model is rejected in {num_broken} of {len(experiment)} runs of a "
+            f"{type(strategy).__name__}: the assumptions are broken, and the last one stays"
+        )
+        warnings.warn(message, AllModelsRejectedWarning, stacklevel=4)
     values = experiment.values.cpu().gather(1, indices).double()
     told_at = host.arange(1, experiment.horizon + 1) + torch.from_numpy(experiment.delays)
     return Traces(
@@ -168,20 +186,21 @@ def replicated(
         regret=experiment.best - values,
         seconds=seconds,
         simulated=partial(experiment.simulated, strategy),
-        indices=indices,
+        **joined,
     )
 
 
 def _check(experiment: Experiment, strategy: Strategy, run: int, indices: Tensor) -> None:
-    """Raises a RuntimeError if `simulate` asks other points in a run."""
+    """Raises a `DifferentRunError` if `simulate` asks other points in a run."""
     num = min(experiment.horizon, _NUM_CHECKED)
     trials = experiment.simulated(strategy, run, num).strategy.history.trials
-    wanted, asked = [trial.info["index"] for trial in trials], indices[:num].tolist()
-    if asked != wanted:
-        raise RuntimeError(
-            f"run {run} of {type(strategy).__name__} asked {asked}, and simulate asks {wanted}: "
-            "please report it, and use simulate"
-        )
+    for trial, asked in zip(trials, indices[:num].tolist(), strict=True):
+        wanted = trial.info["index"]
+        if asked != wanted:
+            raise DifferentRunError(
+                f"trial {trial.id} of run {run} of {type(strategy).__name__} is at point {asked}, "
+                f"and simulate asks point {wanted}: please report it, and use simulate"
+            )
 
 
 def chunk_size(experiment: Experiment, strategy: Strategy, most_bytes: int | None) -> int:
@@ -215,8 +234,10 @@ def _replicas(experiment: Experiment, strategy: Strategy, runs: list[int]) -> Re
     return strategy.replicas(own)
 
 
-def _run(experiment: Experiment, strategy: Strategy, runs: list[int], bar: tqdm[Any]) -> Tensor:
-    """The rows that some runs ask, ``r x T``."""
+def _run(
+    experiment: Experiment, strategy: Strategy, runs: list[int], bar: tqdm[Any]
+) -> dict[str, Tensor]:
+    """The rows that some runs ask and what became of their models, by the fields of `Traces`."""
     replicas, horizon = _replicas(experiment, strategy, runs), experiment.horizon
     values = experiment.values[runs]
     noise = experiment.noise[runs].to(values)
@@ -233,7 +254,7 @@ def _run(experiment: Experiment, strategy: Strategy, runs: list[int], bar: tqdm[
         index[:, now] = row
         newest = row, torch.add(values.gather(1, row), noise[:, now], out=Y[:, now])
         bar.update(len(runs))
-    return index
+    return {"indices": index} | replicas.record()
 
 
 def _arrivals(delays: np.ndarray, device: torch.device) -> list[Any]:

@@ -18,7 +18,7 @@ from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.exceptions import WaitingForObservations
 from botorch_ext.problems import ContextualProblem, Problem
 from botorch_ext.strategies import Strategy
-from botorch_ext.studies.simulated_functions import as_problem
+from botorch_ext.studies.simulated_functions import as_problem, same_points
 from botorch_ext.studies.streams import (
     Source,
     Stream,
@@ -122,9 +122,10 @@ def simulate(
     noise, delays = noise_and_delays(seed, horizon, noise_std, delay)
     # On a finite set, all values are computed at once if the indices are known.
     table = None
-    same = problem.domain is strategy.domain
-    if isinstance(problem.domain, FiniteSet) and same and given.contexts is None:
-        table = problem(problem.domain.points).tolist()
+    domain = problem.domain
+    same = same_points(domain, strategy.domain)
+    if isinstance(domain, FiniteSet) and same and given.contexts is None:
+        table = problem(domain.points).tolist()
     X, Z, values, best, told_at = [], [], [], [], host.full((horizon,), -1)
     # (step before whose ask it arrives, index of its own ask, id, value, outcomes)
     due: list[tuple[int, int, int, float, dict[str, float] | None]] = []

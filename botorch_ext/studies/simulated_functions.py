@@ -51,6 +51,14 @@ def as_problem(
         ) from None
 
 
+def same_points(one: Domain, other: Domain) -> bool:
+    """Whether two domains have the same points, in the same dtype and on the same device."""
+    if not (isinstance(one, FiniteSet) and isinstance(other, FiniteSet)):
+        return one == other
+    X, Y = one.points, other.points
+    return X is Y or ((X.dtype, X.device) == (Y.dtype, Y.device) and torch.equal(X, Y))
+
+
 def _one_by_one(
     function: Callable[[Any], Any], domain: Domain, outcomes: Sequence[str], X: Tensor
 ) -> list[tuple[float, dict[str, float]]]:

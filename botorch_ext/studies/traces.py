@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -23,12 +24,33 @@ if TYPE_CHECKING:
 #: What a mean over runs is taken of.
 Score = Literal["cumulative_regret", "simple_regret", "regret", "values", "observations"]
 _SCORES: tuple[Score, ...] = get_args(Score)
+#: The numbers of each evaluation.
+NUMBERS = ("values", "observations", "delays", "told_at", "regret")
 
 
-class _Regret:
-    """The scores that follow from the regret of each evaluation, ``... x T``."""
+@dataclass(frozen=True, eq=False)
+class Evaluations:
+    """The T evaluations of a simulation, or of R simulations, with all tensors on the CPU.
 
+    Args:
+        X: The points that were asked, without their contexts, ``T x d`` or ``R x T x d``.
+        values: The noiseless values, ``T`` or ``R x T``.
+        observations: The noisy values, in the same shape.
+        delays: The delays in steps, in the same shape.
+        told_at: The indices of the asks before which the observations arrived, in the same shape,
+            -1 for an observation that came too late.
+        regret: The maximum over the available actions at the context, minus the value, in the same
+            shape. A strategy that waits has no regret for waiting.
+        seconds: The time of the strategy, in ask and tell together.
+    """
+
+    X: Tensor
+    values: Tensor
+    observations: Tensor
+    delays: Tensor
+    told_at: Tensor
     regret: Tensor
+    seconds: float
 
     @property
     def cumulative_regret(self) -> Tensor:
@@ -40,40 +62,35 @@ class _Regret:
         """The least regrets of the steps so far, in the shape of the regret."""
         return self.regret.cummin(dim=-1).values
 
+    def _columns(self) -> dict[str, Tensor]:
+        """The last columns of a table of all evaluations."""
+        names = (*NUMBERS, "cumulative_regret", "simple_regret")
+        return {name.removesuffix("s"): getattr(self, name).flatten() for name in names}
+
 
 @dataclass(frozen=True, eq=False)
-class Trace(_Regret):
-    """The record of a simulation of T evaluations, with all tensors on the CPU.
+class Trace(Evaluations):
+    """The record of a simulation. Further arguments are those of `Evaluations`.
 
     Args:
         strategy: The strategy, with all its state; None in a pickled trace.
         domain: The domain of the actions.
-        X: The ``T x d`` points that were asked, without their contexts.
-        values: ``T`` noiseless values.
-        observations: ``T`` noisy values.
-        delays: ``T`` delays in steps.
-        told_at: ``T`` indices of the asks before which the observations arrived, -1 for an
-            observation that came too late.
-        regret: ``T`` regrets: the maximum over the available actions at the context, minus the
-            value. A strategy that waits has no regret for waiting.
-        seconds: The time of the strategy, in ask and tell together.
         contexts: ``T x d_z``, the context of each evaluation, or None.
     """
 
     strategy: Strategy
     domain: Domain
-    X: Tensor
-    values: Tensor
-    observations: Tensor
-    delays: Tensor
-    told_at: Tensor
-    regret: Tensor
-    seconds: float
     contexts: Tensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Posteriors take megabytes, and a trace is sent from process to process.
         return vars(self) | {"strategy": None}
+
+    def __copy__(self) -> Trace:
+        return replace(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Trace:
+        return replace(self, **deepcopy(vars(self), memo))
 
     def __repr__(self) -> str:
         """The counts, the best value and the regret, in a few lines."""
@@ -106,67 +123,36 @@ class Trace(_Regret):
         named = {name: [row.get(name) for row in params] for name in params[0]}
         if self.contexts is not None:
             named |= {f"context{i}": column for i, column in enumerate(self.contexts.T)}
-        scores = {
-            "value": self.values,
-            "observation": self.observations,
-            "delay": self.delays,
-            "told_at": self.told_at,
-            "regret": self.regret,
-            "cumulative_regret": self.cumulative_regret,
-            "simple_regret": self.simple_regret,
-        }
-        return table({"evaluation": list(range(1, len(params) + 1))}, named, scores)
+        evaluation = list(range(1, len(params) + 1))
+        return table({"evaluation": evaluation}, named, self._columns())
 
 
 @dataclass(frozen=True, eq=False)
-class Traces(_Regret):
-    """The records of R simulations of T evaluations, with all tensors on the CPU.
+class Traces(Evaluations):
+    """The records of R simulations.
 
     ``traces[r]`` is the `Trace` of a run, with its strategy: the run is simulated again for it.
+    Further arguments are those of `Evaluations`; ``seconds`` is the time of all runs together.
 
     Args:
         seeds: The seed of each run.
-        X: The points that were asked, ``R x T x d``.
-        values: The noiseless values, ``R x T``.
-        observations: The noisy values, ``R x T``.
-        delays: The delays in steps, ``R x T``.
-        told_at: The indices of the asks before which the observations arrived, ``R x T``, -1 for
-            an observation that came too late.
-        regret: The maximum of the problem minus the value, ``R x T``.
-        seconds: The time that all runs took together.
         simulated: A function that simulates one run again.
-        indices: On a finite set the rows of the points, ``R x T``; None on a box.
+        indices: The rows of the points, ``R x T``; None if the runs were simulated one by one.
+        models: The positions of the models that chose the trials, ``R x T``, -1 for trials that no
+            model chose; None for a strategy of one model or of none, and as ``indices``.
+        eliminated: The numbers of observations, initial ones included, at which the m models of a
+            strategy that eliminates models were eliminated, ``R x m``, -1 for models that stand;
+            None for other strategies, and as ``indices``.
+        all_rejected_at: The numbers of observations at which the data refuted the model that was
+            left and that stays, ``R``, -1 for runs without; None as ``eliminated``.
     """
 
     seeds: list[int]
-    X: Tensor
-    values: Tensor
-    observations: Tensor
-    delays: Tensor
-    told_at: Tensor
-    regret: Tensor
-    seconds: float
     simulated: Callable[[int], Trace] = field(repr=False)
     indices: Tensor | None = None
-
-    @classmethod
-    def of(
-        cls, seeds: list[int], traces: Sequence[Trace], simulated: Callable[[int], Trace]
-    ) -> Traces:
-        """Make the record of runs that were simulated one by one.
-
-        Args:
-            seeds: As for `Traces`.
-            traces: The record of each run.
-            simulated: As for `Traces`.
-
-        Returns:
-            The records together.
-        """
-        names = ("X", "values", "observations", "delays", "told_at", "regret")
-        stacked = {name: torch.stack([getattr(each, name) for each in traces]) for name in names}
-        seconds = sum(trace.seconds for trace in traces)
-        return cls(seeds, **stacked, seconds=seconds, simulated=simulated)
+    models: Tensor | None = None
+    eliminated: Tensor | None = None
+    all_rejected_at: Tensor | None = None
 
     def __getitem__(self, run: int) -> Trace:
         return self.simulated(range(len(self))[index(run)])
@@ -205,19 +191,19 @@ class Traces(_Regret):
 
         Returns:
             A row for each evaluation, with the columns ``seed``, ``evaluation``, counted from 1,
-            ``index`` on a finite set, ``value``, ``observation``, ``delay``, ``told_at``,
-            ``regret``, ``cumulative_regret`` and ``simple_regret``. The points are in ``X``.
+            ``index`` if there are ``indices``, ``model`` if there are ``models``, ``value``,
+            ``observation``, ``delay``, ``told_at``, ``regret``, ``cumulative_regret`` and
+            ``simple_regret``. The points are in ``X``.
 
         Raises:
             ImportError: pandas is not installed.
         """
         R, T = self.values.shape
-        scores = ("values", "observations", "delays", "told_at", "regret", *_SCORES[:2])
         columns: dict[str, Any] = {
             "seed": host.tensor(self.seeds).repeat_interleave(T),
             "evaluation": host.arange(1, T + 1).repeat(R),
         }
-        if self.indices is not None:
-            columns["index"] = self.indices.flatten()
-        columns |= {name.removesuffix("s"): getattr(self, name).flatten() for name in scores}
-        return frame(columns)
+        for name, values in (("index", self.indices), ("model", self.models)):
+            if values is not None:
+                columns[name] = values.flatten()
+        return frame(columns | self._columns())

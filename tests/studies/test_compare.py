@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import pytest
@@ -87,14 +88,16 @@ def test_what_cannot_be_pickled_is_refused():
 def test_a_pickled_trace_is_small_and_has_a_table():
     problem = PROBLEMS["set"]
     trace = bx.simulate(gp_ucb(problem), problem, 20, delay=1)
-    copy = pickle.loads(pickle.dumps(trace))
-    assert copy.strategy is None
+    assert copy.copy(trace).strategy is trace.strategy
+    assert copy.deepcopy(trace).strategy.report() == trace.strategy.report()
+    read = pickle.loads(pickle.dumps(trace))
+    assert read.strategy is None
     assert len(pickle.dumps(trace)) < 10_000 < len(pickle.dumps(trace.strategy))
-    frame = copy.to_pandas()
+    frame = read.to_pandas()
     assert frame.evaluation.tolist() == list(range(1, 21))
     assert frame.x0.tolist() == trace.X[:, 0].tolist()
     assert frame.regret.tolist() == trace.regret.tolist()
-    assert repr(copy).splitlines()[1:] == repr(trace).splitlines()[1:]
+    assert repr(read).splitlines()[1:] == repr(trace).splitlines()[1:]
 
 
 def test_a_function_has_its_maximum():

@@ -11,8 +11,10 @@ from gpytorch.kernels import MaternKernel
 
 import botorch_ext as bx
 from botorch_ext import delays
+from botorch_ext.exceptions import AllModelsRejectedWarning
 from botorch_ext.models import replicated
 from botorch_ext.problems import RKHSFunction
+from botorch_ext.studies.traces import Traces
 from botorch_ext.widths import Dual, Ladder
 
 A = bx.algorithms
@@ -101,6 +103,7 @@ CASES: dict[str, tuple[Callable[[], bx.Strategy], Any]] = {
     "average": (lambda: A.expected_ucb(DOMAIN, models(), width=1.0), None),
     "shrinking lengthscales": (lambda: A.a_gp_ucb(DOMAIN, models(), width=1.0), None),
     "random": (lambda: bx.strategies.RandomSearch(DOMAIN, num_initial=3), POISSON),
+    "first points alone": (lambda: bx.strategies.RandomSearch(DOMAIN, num_initial=T + 3), None),
     "BPE": (lambda: phased(A.bpe), None),
     "BPE, ladder": (lambda: phased(A.bpe, bounds="ladder"), None),
     "BPE-Delay": (lambda: phased(A.bpe_delay, delay=12), POISSON),
@@ -119,6 +122,23 @@ def require_equal(make: Callable[[], bx.Strategy], delay: Any) -> None:
         assert torch.equal(traces.regret[run], trace.regret)
         assert torch.equal(traces.observations[run], trace.observations)
         assert torch.equal(traces.delays[run], trace.delays)
+        require_equal_models(traces, run, trace.strategy)
+
+
+def require_equal_models(traces: Traces, run: int, strategy: Any) -> None:
+    played = [trial.info.get("model", -1) for trial in strategy.history.trials]
+    names = getattr(strategy, "names", ["one"])
+    if len(names) == 1:
+        assert traces.models is None
+    else:
+        assert traces.models[run].tolist() == played
+    if not isinstance(strategy, bx.strategies.HyperparameterElimination):
+        assert traces.eliminated is traces.all_rejected_at is None
+        return
+    gone = [strategy.rejected.get(model, -1) for model in range(len(names))]
+    assert traces.eliminated[run].tolist() == gone
+    never = -1 if strategy.all_rejected_at is None else strategy.all_rejected_at
+    assert int(traces.all_rejected_at[run]) == never
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -155,6 +175,24 @@ def test_initial_data_of_each_run() -> None:
         assert traces.indices[run].tolist() == [trial.info["index"] for trial in trials]
 
 
+@pytest.mark.parametrize(("delay", "initial"), [(None, 0), (POISSON, 4)])
+def test_runs_in_which_every_model_is_rejected(delay: Any, initial: int) -> None:
+    start = POINTS[:initial], POINTS[:initial, 0]
+    method = bx.strategies.HyperparameterElimination(
+        DOMAIN, models(), 1e-3, noise_std=1e-3, initial=start
+    )
+    options: dict[str, Any] = {"seeds": range(NUM_RUNS), "delay": delay, "checked": 0}
+    with pytest.warns(AllModelsRejectedWarning, match=r"in 3 of 3 runs of a Hyper"):
+        traces = bx.replicate({"a": method}, PROBLEMS, T, **options)["a"]
+    for run in range(NUM_RUNS):
+        with pytest.warns(AllModelsRejectedWarning):
+            trace = traces[run]
+        assert trace.strategy.all_rejected_at is not None
+        require_equal_models(traces, run, trace.strategy)
+    frame = traces.to_pandas()
+    assert frame.model.tolist() == traces.models.flatten().tolist()
+
+
 def test_means_and_errors() -> None:
     traces = bx.replicate({"a": gp_ucb()}, PROBLEMS[0], 10, seeds=range(4))["a"]
     mean, error = traces.mean_and_error("simple_regret").T
@@ -166,11 +204,22 @@ def test_means_and_errors() -> None:
         assert float(error[step]) == pytest.approx(deviation / 2)
 
 
+def test_problems_on_other_points_are_refused() -> None:
+    for points in (POINTS.float(), POINTS[1:]):
+        problem = bx.problems.Function(bx.FiniteSet(points), lambda X: X[:, 0])
+        with pytest.raises(ValueError, match="problems must be on the domain of the methods"):
+            bx.replicate({"a": gp_ucb()}, problem, 4, seeds=range(2))
+
+
 def test_a_run_that_differs_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     method = {"a": gp_ucb()}
     monkeypatch.setattr(replicated.ReplicatedPosterior, "std", property(lambda self: self.mean))
     with pytest.raises(RuntimeError, match="simulate asks"):
         bx.replicate(method, PROBLEMS[0], T, seeds=range(2))
+    with pytest.warns(RuntimeWarning, match=r"methods\['a'\] is simulated run by run"):
+        traces = bx.compare(method, PROBLEMS[0], 4, seeds=range(2)).traces["problem"]["a"]
+    for run in range(2):
+        assert torch.equal(traces.X[run], bx.simulate(gp_ucb(), PROBLEMS[0], 4, seed=run).X)
 
 
 REFUSED: dict[str, tuple[Callable[[], bx.Strategy], str]] = {

@@ -12,7 +12,7 @@ from botorch_ext import Box, FiniteSet, simulate
 from botorch_ext.delays import Geometric, Poisson, as_delay
 from botorch_ext.exceptions import HorizonReached, ObjectiveError, WaitingForObservations
 from botorch_ext.models import KernelGP
-from botorch_ext.problems import ContextualRKHSFunction, RKHSFunction
+from botorch_ext.problems import ContextualRKHSFunction, Function, RKHSFunction
 from botorch_ext.strategies import Asked, OptimisticStrategy, RandomSearch
 from tests.helpers import pairwise, rbf
 from tests.strategies.sessions import (
@@ -257,3 +257,18 @@ def test_what_does_not_fit_is_refused_before_anything_is_asked(options, message)
     with pytest.raises(ValueError, match=message):
         simulate(**arguments)
     assert arguments["strategy"].events == ()
+
+
+def test_values_of_a_set_with_the_same_points_are_computed_at_once() -> None:
+    points = torch.linspace(0, 1, 9, dtype=torch.float64)[:, None]
+    sizes = []
+
+    def f(X: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(X))
+        return X[:, 0]
+
+    strategy = RandomSearch(FiniteSet(points))
+    problem = Function(FiniteSet(points.clone()), f)
+    trace = simulate(strategy, problem, 5)
+    assert set(sizes) == {9}
+    assert torch.equal(trace.values, trace.X[:, 0])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -48,7 +48,7 @@ class BoundsReplicas(Replicas):
         self._num_models, self._num_ridges = len(models), len(ridges)
         enlargements = [pointwise_misspecification(own) for own in widths]
         keeps_weights = any(enlargements)
-        prior, at_ridges = PriorCovariances(models, len(ridges)), models.at_ridges(ridges)
+        prior, at_ridges = PriorCovariances(models), models.at_ridges(ridges)
         rows, values = runs.initial
         num_rows = rows.shape[1] + runs.horizon
         told = ReplicatedPosterior(at_ridges, prior, runs.num_runs, num_rows, keeps_weights)
@@ -63,6 +63,8 @@ class BoundsReplicas(Replicas):
         tests = judge.tests_of_runs()
         self._tests = None if tests is None else _Tests(tests, runs, self._num_models, told.mean)
         self._own_ridge, self._models = ridges.index(1.0), models
+        # The model that chose each trial, -1 for none.
+        self._chosen = torch.full((runs.num_runs, runs.horizon), -1, device=told.mean.device)
         # eps of each member; None if no width is enlarged at each point.
         self._eps: Tensor | None = None
         if keeps_weights:
@@ -81,17 +83,21 @@ class BoundsReplicas(Replicas):
             upper = intersected(upper, self._num_ridges, 1)
         contenders, weights = self._advice(step)
         row, model = best_pair(upper.view(R, self._num_models, -1), contenders, weights)
+        if model is None and self._tests is not None:
+            model = torch.zeros_like(row)
+        if model is None:
+            return row
+        self._chosen[:, step : step + 1] = model
         if self._tests is not None:
-            model = torch.zeros_like(row) if model is None else model
             member = torch.arange(R, device=row.device)[:, None] * self._num_models + model
             mean = told.mean[member, row]
             if told is asked:
                 half_width = half[member, row]
             else:
-                widths, offsets = self._widths(told)
+                widths, offsets = widths_of(told, self.width)
                 half_width = widths[member] * told.variance[member, row].clamp_min(0).sqrt()
                 half_width = half_width + offsets[member]
-            self._tests.predict(step, model, mean, half_width)
+            self._tests.predict(step, mean, half_width)
         return row
 
     def _advice(self, step: int) -> tuple[Tensor | None, Tensor | None]:
@@ -101,8 +107,14 @@ class BoundsReplicas(Replicas):
             return self._tests.alive, None
         if not self.judge.advises:
             return None, None
-        num_told = self.runs.initial[0].shape[1] + step
-        standing: Any = _Standing(self._models, num_told + 1, self._evidence)
+        # What judges that are taken here read of a `Standing`, for all runs.
+        standing: Any = SimpleNamespace(
+            models=self._models,
+            names=self._models.names,
+            alive=range(self._num_models),
+            next_step=self.runs.initial[0].shape[1] + step + 1,
+            evidence=self._evidence,
+        )
         contenders = self.judge.contenders(standing)
         if isinstance(contenders, list):
             like = self._told.noise_variance[None, : self._num_models]
@@ -132,7 +144,7 @@ class BoundsReplicas(Replicas):
             self._catch_up()
             self._told.add(index, Y, added)
         if self._tests is not None:
-            self._tests.learn(results)
+            self._tests.learn(results, self._chosen)
 
     def _catch_up(self) -> None:
         if self.newest is None:
@@ -144,12 +156,16 @@ class BoundsReplicas(Replicas):
             self._asked.add(self.newest)
         super()._catch_up()
 
+    def record(self) -> dict[str, Tensor]:
+        of_tests = {} if self._tests is None else self._tests.record()
+        return of_tests | ({"models": self._chosen} if self._num_models > 1 else {})
+
     # --- widths -----------------------------------------------------------------------------------
 
     def _half(self) -> Tensor:
         """The half-widths at all candidates, ``M x N``."""
         asked, told = self._asked, self._told
-        widths, offsets = self._widths(asked)
+        widths, offsets = widths_of(asked, self.width)
         inflation = 1.0
         if self.policy.inflate:
             inflation = (asked.information_gain() - told.information_gain()).exp()
@@ -158,35 +174,9 @@ class BoundsReplicas(Replicas):
             return HalfWidths(widths, offsets).of(asked.std)
         caps = None
         if asked is not told:
-            t = asked.of_members(asked.counts_on_device[:, None] + 1)[:, 0]
+            t = asked.of_members(asked.counts_on_device + 1)
             caps = (t / asked.noise_variance).sqrt() * inflation
         return HalfWidths(widths, offsets, self._eps, caps).of(asked.std, told.weight_norms())
-
-    def _widths(self, posterior: ReplicatedPosterior) -> tuple[Tensor, Tensor]:
-        return widths_of(posterior, self.width, self._num_ridges)
-
-
-@dataclass(frozen=True, eq=False)
-class _Standing:
-    """The part of the `Standing` of all runs that judges read.
-
-    Args:
-        models: The models, without data.
-        next_step: As for `Standing`.
-        evidence: As for `Standing`.
-    """
-
-    models: FiniteCandidates
-    next_step: int
-    evidence: Callable[[], Tensor]
-
-    @property
-    def names(self) -> list[str]:
-        return self.models.names
-
-    @property
-    def alive(self) -> list[int]:
-        return list(range(len(self.models)))
 
 
 class _Tests:
@@ -209,17 +199,25 @@ class _Tests:
         number = tests.noise_std, tests.delta
         self._xi = like.new_tensor([noise_scale(*number, max(t, 1), num_models) for t in steps])
         self._num_told = torch.full_like(self.alive[:, :1], num_initial, dtype=torch.long)
-        # The model, the mean and the half-width of each trial; -1 for trials without a model.
-        self._model = torch.full((R, T), -1, device=like.device)
+        # The mean and the half-width of the model that chose each trial.
         self._mean, self._half = like.new_zeros(2, R, T).unbind()
+        # The numbers of observations at which the models were refuted while others stood, and in
+        # the last column the first one at which the model that stays was.
+        self._never = num_initial + T + 1
+        self._refuted_at = torch.full((R, num_models + 1), self._never, device=like.device)
 
-    def predict(self, step: int, model: Tensor, mean: Tensor, half: Tensor) -> None:
+    def predict(self, step: int, mean: Tensor, half: Tensor) -> None:
         """Notes what the models predict that chose a trial, ``R x 1`` each."""
         at = slice(step, step + 1)
-        self._model[:, at], self._mean[:, at], self._half[:, at] = model, mean, half
+        self._mean[:, at], self._half[:, at] = mean, half
 
-    def learn(self, results: Results) -> None:
-        """Eliminates models by results, one after the other."""
+    def learn(self, results: Results, chosen: Tensor) -> None:
+        """Eliminates models by results, one after the other.
+
+        Args:
+            results: The results.
+            chosen: The model that chose each trial, ``R x T``, -1 for none.
+        """
         for j in range(results.index.shape[1]):
             at = slice(j, j + 1)
             trial, added = results.trials[:, at], results.added
@@ -227,7 +225,7 @@ class _Tests:
                 torch.ones_like(trial, dtype=torch.bool) if added is None else added.mask[:, at]
             )
             self._num_told = self._num_told + is_told
-            model = self._model.gather(1, trial)
+            model = chosen.gather(1, trial)
             counts = is_told & (model >= 0)
             model = model.clamp_min(0)
             counts = counts & self.alive.gather(1, model)
@@ -239,5 +237,14 @@ class _Tests:
                 sums.append(total.gather(1, model))
             error, count, width_bound = sums
             bound = noise_bound(self._xi[self._num_told], count) + width_bound
-            fails = counts & (bound < error.abs()) & (self.alive.sum(dim=1, keepdim=True) > 1)
-            self.alive.scatter_(1, model, self.alive.gather(1, model) & ~fails)
+            fails = counts & (bound < error.abs())
+            is_last = self.alive.sum(dim=1, keepdim=True) == 1
+            place = torch.where(is_last, self.alive.shape[1], model)
+            now = torch.where(fails, self._num_told, self._never)
+            self._refuted_at.scatter_reduce_(1, place, now, "amin")
+            self.alive = self._refuted_at[:, :-1] == self._never
+
+    def record(self) -> dict[str, Tensor]:
+        """As `Replicas.record`."""
+        at = self._refuted_at.masked_fill(self._refuted_at == self._never, -1)
+        return {"eliminated": at[:, :-1], "all_rejected_at": at[:, -1]}

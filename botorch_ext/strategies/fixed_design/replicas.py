@@ -34,13 +34,10 @@ class RoundReplicas(Replicas):
     ) -> None:
         super().__init__(runs)
         self.width, ridges = width, fixed_design_ridges(width) or (1.0,)
-        self._num_ridges, self._models, self._prior = len(ridges), models, PriorCovariances(models)
+        self._models, self._prior = models, PriorCovariances(models)
+        self._at_ridges, self._num_ridges = models.at_ridges(ridges), len(ridges)
         # Whether the planned rows are those of all results.
         self._is_told_planner = not runs.has_delays and len(ridges) == 1
-        self._at_ridges, self._prior_at_ridges = models, self._prior
-        if len(ridges) > 1:
-            self._at_ridges = models.at_ridges(ridges)
-            self._prior_at_ridges = PriorCovariances(models, len(ridges))
         ends = np.cumsum(lengths).tolist()
         self._lengths = dict(zip([0, *ends], lengths, strict=False))
         self._pivots = least_pivot(models.variance)
@@ -85,8 +82,7 @@ class RoundReplicas(Replicas):
         self._planner = ReplicatedPosterior(self._models, self._prior, R, length)
         self._told = self._planner
         if not self._is_told_planner:
-            prior = self._prior_at_ridges
-            self._told = ReplicatedPosterior(self._at_ridges, prior, R, length)
+            self._told = ReplicatedPosterior(self._at_ridges, self._prior, R, length)
 
     def _close(self) -> None:
         """Drops every point whose upper bound is below the largest lower bound."""
