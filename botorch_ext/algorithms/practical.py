@@ -21,6 +21,7 @@ def integrated_ei(
     num_initial: int | None = None,
     context_domain: Domain | int | ContextSpace | None = None,
     minimize: bool | None = None,
+    deterministic: bool = False,
 ) -> ImprovementStrategy:
     """Integrated EI, the default: noisy expected improvement, averaged over hyperparameter samples.
 
@@ -42,6 +43,13 @@ def integrated_ei(
         >>> strategy.report()["num_particles"]
         32
 
+        Without noise, no point is asked twice:
+
+        >>> sizes = bx.FiniteSet([[1.0], [2.0], [4.0]])
+        >>> strategy = bx.algorithms.integrated_ei(sizes, deterministic=True)
+        >>> sorted(trial.x.item() for trial in strategy.ask(3))
+        [1.0, 2.0, 4.0]
+
     Args:
         particles: The settings of the hyperparameter samples. None: ``Particles()``.
         seed: The seed of the particles, of the search and of the first points.
@@ -51,6 +59,12 @@ def integrated_ei(
             8 results, with those in ``initial`` and attached ones counted; with more than 20
             dimensions, all continuous, and neither constraints nor contexts, they lie in the
             middle half of each side.
+        deterministic: Whether the objective has no noise, so that a point always has the same
+            value. The hyperparameter samples then have no noise variance but a jitter of 1e-8
+            variances of the observations, whatever ``particles`` says. A point that was evaluated,
+            failed or is pending is not asked again in the same context: a box has other points at
+            a distance, and when no point of a set or a discrete space is left, `ask` raises
+            `HorizonReached`, which ends a run. ``best`` and ``recommend`` give the best value seen.
 
     Returns:
         An `ImprovementStrategy` to ask and to tell; see `ImprovementStrategy` for the keys of
@@ -68,4 +82,5 @@ def integrated_ei(
         num_initial=num_initial,
         context_domain=context_domain,
         minimize=minimize,
+        deterministic=deterministic,
     )

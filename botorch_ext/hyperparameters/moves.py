@@ -43,6 +43,7 @@ def swept(
     half = m // 2
     step = _STEP * p**-0.25
     num_steps = math.ceil(_LENGTH / step)
+    steps = step * (density.lower < density.upper).to(parameters)  # fixed parameters stay
     num_sweeps = -(-num_halves // 2)
     drawn = [
         host.randn(num_sweeps, m, p + 1, generator=generator, dtype=torch.float64),
@@ -57,7 +58,7 @@ def swept(
             scale = halves[1 - i].std(dim=0).clamp_min(_LEAST_SCALE)
             of_half = of_sweep[i * half : (i + 1) * half]
             momenta, jitter, uniform, _ = of_half.split([p, 1, 1, 1], dim=-1)
-            lengths = step * (_STEP_JITTER * jitter).exp() * scale
+            lengths = steps * (_STEP_JITTER * jitter).exp() * scale
             halves[i], of_halves[i] = _trajectory(
                 density, halves[i], of_halves[i], momenta, lengths, num_steps, uniform[:, 0].log()
             )

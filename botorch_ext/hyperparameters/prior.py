@@ -36,6 +36,8 @@ class Prior(Immutable):
         noise: The range to which the noise variance is truncated.
         smoothness: The range to which smoothness is truncated, inside (0, 1).
 
+    A range whose ends are equal fixes its hyperparameter.
+
     Raises:
         ValueError: If a spread is not positive, or if a range is impossible.
 
@@ -64,10 +66,10 @@ class Prior(Immutable):
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
         for name, most in (("lengthscales", math.inf), ("noise", math.inf), ("smoothness", 1.0)):
             ends = getattr(self, name)
-            if not (isinstance(ends, tuple) and len(ends) == 2 and 0 < ends[0] < ends[1] < most):
+            if not (isinstance(ends, tuple) and len(ends) == 2 and 0 < ends[0] <= ends[1] < most):
                 raise ValueError(
-                    f"{name} must be a pair, the lower end above 0 and below the upper one, that "
-                    f"below {most:g}, got {ends!r}"
+                    f"{name} must be a pair, the lower end above 0 and at most the upper one, "
+                    f"that below {most:g}, got {ends!r}"
                 )
 
     def moments(self, dim: int, like: Tensor) -> tuple[Tensor, Tensor]:

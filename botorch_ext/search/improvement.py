@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -27,6 +28,8 @@ _ONE_POINT = 1e-6
 # The distance below the best mean that stands for the mean of another point if there is none, in
 # standard deviations of the observations.
 _FAR_BELOW = 1e9
+# Lower than any log improvement, and far enough above the lowest number to compute with.
+_LOWEST = -1e100
 _COEFFICIENTS = (-3.0, 15.0, -105.0, 945.0, -10395.0)
 
 
@@ -240,3 +243,27 @@ class ImprovementOnSet:
     def _are_tops(self, F: Tensor) -> Tensor:
         """Whether ``n x p`` features are those of the best point of each model, ``m x n``."""
         return distances(self._tops, F) < _ONE_POINT
+
+
+class ImprovementElsewhere:
+    """Improvement for points that are asked once: another improvement, and less than any at points
+    that are taken.
+
+    Args:
+        other: The other improvement.
+        are_taken: A function from ``n x d`` points to a mask of those that are taken.
+    """
+
+    span = IntegratedImprovement.span
+
+    def __init__(self, other: IntegratedImprovement, are_taken: Callable[[Tensor], Tensor]) -> None:
+        self._other, self._are_taken = other, are_taken
+
+    def value(self, X: Tensor) -> Tensor:
+        """The ``n`` values at ``n x d`` points."""
+        return self._other.value(X).masked_fill(self._are_taken(X), _LOWEST)
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The ``n`` values and the ``n x d`` gradients at ``n x d`` points."""
+        value, gradient = self._other.value_and_gradient(X)
+        return value.masked_fill(self._are_taken(X), _LOWEST), gradient

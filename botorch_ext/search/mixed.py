@@ -70,8 +70,12 @@ class MixedSearch:
         # A step alone may lose, and the ascent after it gain more.
         least = _LEAST_LEAD * (self._values.max() - self._values.min())
         for _ in range(_MAX_TURNS if self._box.stepped and self._continuous else 0):
-            rivals = torch.cat([self._neighbours(x, of_two)[0] for of_two in self._kinds])
-            values = self._at_distinct(rivals)
+            near = [self._neighbours(x, of_two)[0] for of_two in self._kinds]
+            rivals = torch.cat(near).unique(dim=0)
+            rivals = rivals[(rivals != x).any(dim=-1)]
+            if not len(rivals):
+                break
+            values = evaluate(self._objective, rivals)
             rows = highest_first(values, _NUM_RIVALS)
             ends = self._climbed(rivals[rows], values[rows], num_sliding=_RIVALS_SLIDING)
             rival, value = _highest(*ends)

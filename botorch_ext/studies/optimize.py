@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from botorch_ext.algorithms.practical import integrated_ei
-from botorch_ext.checks import short
+from botorch_ext.checks import flag, short
 from botorch_ext.domains.reading import DomainLike, as_domain
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.strategies import Strategy
@@ -28,9 +28,11 @@ class OptimizeResult(RunResult):
     Its other arguments are those of `RunResult`.
 
     Args:
-        recommended_x: The ``d``-dim point with the best posterior mean, or None before any result.
-            It need not have been evaluated, unless the strategy has no ``recommend``. With noise it
-            is a better choice than ``best_x``, whose value was partly luck.
+        recommended_x: The ``d``-dim point to settle for, or None before any result. With noise it
+            is the point with the best posterior mean, which need not have been evaluated, unless
+            the strategy has no ``recommend``; it is a better choice than ``best_x``, whose value
+            was partly luck. If the objective is deterministic, or the hyperparameter samples agree
+            that the noise is small, it is ``best_x``.
         recommended_mean: The posterior mean at ``recommended_x``, or None.
     """
 
@@ -71,6 +73,7 @@ def optimize(
     callback: Callback | None = None,
     time_limit: float | None = None,
     target: float | None = None,
+    deterministic: bool = False,
 ) -> OptimizeResult:
     """Maximises an expensive, noisy objective with `integrated_ei`. Given a strategy or a study in
     place of the domain, it continues that.
@@ -91,8 +94,8 @@ def optimize(
         domain: Bounds, a `Box`, a `Space` of named parameters or a `FiniteSet`. Bounds are a list
             of pairs, as in ``[(0, 20), (1, 80)]``, or a tensor of two rows, lower then upper. Or a
             strategy or a `Study` to continue, such as the strategy of an earlier result.
-            ``initial``, ``num_initial``, ``particles`` and ``seed`` cannot be given then. A
-            strategy with contexts needs `run`.
+            ``initial``, ``num_initial``, ``particles``, ``seed`` and ``deterministic`` cannot be
+            given then. A strategy with contexts needs `run`.
         num_trials: The number of evaluations. If a strategy or a study is continued, the trials
             that it was asked before count.
         minimize: Whether the objective is a cost. None: as in the strategy or the study that is
@@ -117,6 +120,8 @@ def optimize(
             returning True. See `run`.
         time_limit: Seconds after which nothing more is asked. See `run`.
         target: The value that is good enough. See `run`.
+        deterministic: Whether the objective has no noise. No point is evaluated twice then, and
+            ``recommended_x`` is ``best_x``. See `integrated_ei`.
 
     Returns:
         An `OptimizeResult`. Its ``strategy`` can be asked for more.
@@ -132,7 +137,12 @@ def optimize(
     """
     if isinstance(domain, Strategy | Study):
         strategy = _begun(
-            domain, initial=initial, num_initial=num_initial, particles=particles, seed=seed
+            domain,
+            initial=initial,
+            num_initial=num_initial,
+            particles=particles,
+            seed=seed,
+            deterministic=flag(deterministic, "deterministic") or None,
         )
     else:
         seed = 0 if seed is None else seed
@@ -143,6 +153,7 @@ def optimize(
             initial=initial,
             num_initial=num_initial,
             minimize=minimize,
+            deterministic=deterministic,
         )
     result = run(
         strategy,

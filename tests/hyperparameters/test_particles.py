@@ -114,6 +114,21 @@ def test_particles_follow_data():
         assert ((cloud.parameters.std(dim=0) / exact.std(dim=0)).log().abs() < 0.35).all()
 
 
+def test_a_fixed_noise_variance_stays_and_the_others_follow_data():
+    """The weighted draws from the prior give the exact means."""
+    prior = Prior(noise=(1e-8, 1e-8))
+    X = torch.linspace(0.1, 0.8, 5, dtype=torch.float64).unsqueeze(-1)
+    y = torch.tensor([-1.0, 0.5, 1.4, 0.2, -1.1], dtype=torch.float64)
+    density = Density(X, y, prior)
+    found = Particles(256, prior).started(X, y, None, seed=0).parameters
+    assert (found[:, 1] == math.log(1e-8)).all()
+    draws = density.prior_draws(20000, torch.Generator().manual_seed(1))
+    weights = (density.value(draws) - density.log_prior(draws)).softmax(dim=0)
+    mean = weights @ draws
+    std = (weights @ (draws - mean).square()).sqrt()
+    assert (found.mean(dim=0) - mean)[[0, 2]].abs().lt(0.25 * std[[0, 2]]).all()
+
+
 def test_with_many_observations_they_are_fewer():
     particles = Particles()
     numbers = [particles.number(n) for n in (10, 200, 201, 401, 800, 801)]

@@ -176,7 +176,7 @@ class Entry:
 
     @property
     def draws_particles(self) -> bool:
-        return self.method in ("integrated_ei", "credible_ucb, particles")
+        return self.method.startswith("integrated_ei") or self.method == "credible_ucb, particles"
 
     @property
     def refits_after_correction(self) -> bool:
@@ -254,6 +254,9 @@ METHODS: dict[str, Make] = {
         c2=0.02,
     ),
     "integrated_ei": _made("integrated_ei", _nothing, {}),
+    "integrated_ei, deterministic": _made(
+        "integrated_ei", _nothing, {"deterministic": True, "particles": bx.Particles(8)}
+    ),
     "insured_ucb": _made("insured_ucb", rkhs_bound=1.5),
     "safe_ucb": _made("safe_ucb", SEVERAL, rkhs_bound=1.5),
     "safe_ucb, certificates": _made(
@@ -359,6 +362,7 @@ ENTRIES = [
     *_in("bpe_delay", "none", "set", "box"),
     *_in("regret_balancing", "timeout", "set, tasks, started", "line, contexts, started"),
     *_in("integrated_ei", "none", "set, contexts", "tree, started"),
+    *_in("integrated_ei, deterministic", "none", "space, started"),
     *_in("insured_ucb", "none", "set, tasks, started", "codes, contexts"),
     *_in("safe_ucb", "none", "set, contexts, changing", "tree, started"),
     *_in("safe_ucb, certificates", "none", "set, started"),

@@ -168,6 +168,25 @@ def test_a_step_that_pays_after_a_climb_alone_is_taken():
     assert float(value) == pytest.approx(0, abs=1e-6)
 
 
+def test_the_neighbours_that_are_climbed_differ_from_the_point_and_from_each_other():
+    # Most moves end where another one does; the one that pays looks worst before it is climbed.
+    box = bx.Box([(0, 1)] * 6 + [(0.0, 1.0)], integer=range(6))
+    rates = torch.tensor([0.0, 0, 0, 0, 0, 2], dtype=torch.float64)
+    losses = torch.tensor([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], dtype=torch.float64)
+
+    def slopes(X):
+        on, u = X[:, :6].round(), X[:, 6]
+        one = (on @ rates) * (u - 0.2) - on @ losses
+        return torch.where(on.sum(dim=-1) < 1, -(u - 0.2).square(), one - 9 * (on.sum(dim=-1) > 1))
+
+    start = torch.tensor([[0.0] * 6 + [0.2]], dtype=torch.float64)
+    objective = FunctionObjective(slopes)
+    values = evaluate(objective, box.sample(64, 0))
+    x, value = MixedSearch(objective, box, values, 1e-9).best(start)
+    assert x[0].tolist() == [0, 0, 0, 0, 0, 1, 1]
+    assert float(value[0]) == pytest.approx(2 * 0.8 - 0.6)
+
+
 def several_bounds(box):
     X = box.sample(20, 3)
     y = drawn(20, seed=3, low=-2, high=2)

@@ -32,8 +32,8 @@ KINDS_OF_NAMES = kinds_in("""
     base_kernel=kernel bases=object beta=least-zero box=domain c1=least-zero c2=least-zero
     centers=points certificates=flag confidence=share context=context context_domain=contexts
     context_gain=least-zero context_kernel=kernel context_rank=count credibility=least-zero
-    delay=delay delta=share device=device domain=domain dtype=dtype executor=object
-    factor=least-zero failed=flag gap=positive horizon=count id=id inflate=flag
+    delay=delay delta=share deterministic=flag device=device domain=domain dtype=dtype
+    executor=object factor=least-zero failed=flag gap=positive horizon=count id=id inflate=flag
     information_gain=least-zero initial=initial kernel=kernel kernels=kernel key=function
     largest_mean=least-zero lengthscale_0=positive lower=positive max_cells=count
     max_follow_ups=count-from-zero max_information_gain=positive max_kernel=positive
@@ -43,9 +43,9 @@ KINDS_OF_NAMES = kinds_in("""
     num_models=count num_particles=count num_points=count num_rounds=count num_trials=count
     objective=function particles=model pending=word points=points printed=flag problem=object
     progress=flag purse=purse q=count r=positive radius=radius reward_range=limits
-    rkhs_bound=least-zero row=row rows=rows seed=seed share=part strategy=strategy
-    target=number time_limit=positive upper=positive value=number waits=flag width=widths
-    worst_regret=positive X=places X_baseline=places X_pending=places
+    rkhs_bound=least-zero row=row rows=rows seed=seed share=part strategy=strategy target=number
+    time_limit=positive upper=positive value=number waits=flag width=widths worst_regret=positive
+    X=places X_baseline=places X_pending=places
 """)
 
 

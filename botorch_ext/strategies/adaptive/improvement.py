@@ -14,7 +14,11 @@ from botorch_ext.domains.contexts import with_context
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.particles import Cloud, telling
 from botorch_ext.records import Finite
-from botorch_ext.search.improvement import ImprovementOnSet, IntegratedImprovement
+from botorch_ext.search.improvement import (
+    ImprovementElsewhere,
+    ImprovementOnSet,
+    IntegratedImprovement,
+)
 from botorch_ext.search.trust_region import MANY_DIMENSIONS, region_around, side_length
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy, PlayedParticles
@@ -44,7 +48,8 @@ class ImprovementStrategy(ParticleStrategy):
     the function, between a Matern 5/2 and an RBF kernel. `Particles` says how the samples are drawn
     and updated. The value to improve on is drawn several times for each sample: from the posterior
     of the values at the evaluated and pending points. If the points to choose from are listed, a
-    point may be asked again, and the gain from another observation of it counts too.
+    point may be asked again, and the gain from another observation of it counts too; not if
+    ``deterministic`` is True.
 
     In a box of more than 20 dimensions, all continuous and without constraints, the first points
     lie in the middle half of each side, and the next ones in a trust region, a smaller box around
@@ -101,6 +106,8 @@ class ImprovementStrategy(ParticleStrategy):
             if baseline is not None:
                 at = inputs.features(with_context(baseline, context))
             own = IntegratedImprovement(of.model, late, at, normals, inputs, context)
+            if self.deterministic:
+                return ImprovementElsewhere(own, self._taken(context))
             if points is None:
                 return own
             return ImprovementOnSet(own, of.with_pending(pending).model, at, inputs, context)

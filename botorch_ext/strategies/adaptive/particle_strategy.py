@@ -11,11 +11,14 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from botorch_ext.checks import flag
 from botorch_ext.domains import Box, Domain, FiniteSet, host
+from botorch_ext.domains.chunks import in_chunks
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, with_context
+from botorch_ext.domains.distances import squared_distances
 from botorch_ext.domains.points import checked_like
 from botorch_ext.domains.ranks import first_highest, highest_first
-from botorch_ext.exceptions import NoObservationsError
+from botorch_ext.exceptions import HorizonReached, NoObservationsError
 from botorch_ext.hyperparameters.density import Density, RowNoise, split
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.inputs import Inputs
@@ -45,6 +48,12 @@ _BRIEF, _BRIEF_TOLERANCE, _NUM_COLUMNS = (128, 10), 1e-6, 10
 # models rank highest.
 _MOST_POINTS, _FEW_MODELS = 4096, 4
 _TOLERANCE = 1e-9
+# If the objective is deterministic: the noise variance, in variances of the observations; the
+# squared distance, in sides of the box, within which two points are one; and the number of points
+# one of which replaces a first point that was evaluated.
+_JITTER, _ONE_POINT, _NUM_OTHERS = 1e-8, 1e-12, 256
+# The share of particles that must agree that the noise is small.
+_AGREEMENT = 0.9
 
 
 @dataclass(frozen=True)
@@ -99,6 +108,7 @@ class ParticleStrategy(Strategy):
             8 results, with initial and attached ones counted.
         context_domain: The contexts, as for `Strategy`. None: no contexts.
         minimize: As for `Strategy`.
+        deterministic: Whether observations have no noise; see `integrated_ei`.
 
     Raises:
         ValueError: If `Strategy` raises it.
@@ -122,11 +132,16 @@ class ParticleStrategy(Strategy):
         num_initial: int | None = None,
         context_domain: Domain | int | ContextSpace | None = None,
         minimize: bool | None = None,
+        deterministic: bool = False,
     ) -> None:
         super().__init__(domain, seed, initial, num_initial, context_domain, minimize)
         self.particles = Particles() if particles is None else particles
         if not isinstance(self.particles, Particles):
             raise ValueError(f"particles must be Particles or None, got {particles!r}")
+        self.deterministic = flag(deterministic, "deterministic")
+        if deterministic:
+            prior = replace(self.particles.prior, noise=(_JITTER, _JITTER))
+            self.particles = replace(self.particles, prior=prior)
         Y = self.domain.like.new_zeros(0) if self._initial is None else self._initial[1]
         self._initial_values = Y.to("cpu", torch.float64)
         # The particles that were recorded last, and the number of observations they are given.
@@ -146,17 +161,21 @@ class ParticleStrategy(Strategy):
         return self._current()[1].fork()
 
     def evaluated_means(self) -> Tensor:
-        return self.means_at(self._maximised()[0])
+        X, Y = self._maximised()
+        return Y if self.deterministic else self.means_at(X)
 
     def means_at(self, X: Tensor) -> Tensor:
         return self._current()[1].mean(checked_like(X, self.domain.like, "X"))
 
     @torch.no_grad()
     def recommend(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
-        """The point of the domain with the best posterior mean, and that mean.
+        """The point to settle for, and its posterior mean, averaged over the particles.
 
-        The mean is the average over the particles. The point need not have been evaluated, and has
-        the digits that can be set.
+        It is the point of the domain with the best posterior mean, which need not have been
+        evaluated, and has the digits that can be set. Without contexts it is the evaluated point
+        with the best value instead if ``deterministic`` is True, or if nine in ten particles agree
+        that the noise is small: its standard deviation is less than that of f at the point with the
+        best posterior mean, so that the value of the best point seen is known better.
 
         Args:
             context: The ``d_z`` numbers of the context, if the strategy takes contexts.
@@ -171,7 +190,7 @@ class ParticleStrategy(Strategy):
         checked = self.checked_context(context)
         if not self._num_data:
             raise NoObservationsError("recommend needs at least one evaluated point, got none")
-        ensemble = self._current()[1]
+        cloud, ensemble = self._current()
         points = self.domain.points if isinstance(self.domain, FiniteSet) else None
 
         def mean(of: Ensemble) -> AverageMean:
@@ -179,6 +198,13 @@ class ParticleStrategy(Strategy):
 
         seed = self._seed_of(len(self.history.trials))
         x, *_ = self._highest(mean, points, ensemble, checked, seed)
+        X, Y = self._maximised()
+        inside = self._are_inside(len(X))
+        if checked is None and bool(inside.any()):
+            _, std = ensemble.model.mean_and_std(ensemble.inputs.features(x.unsqueeze(0)))
+            is_small = split(cloud.parameters)[1] < 2 * std.squeeze(-1).log()
+            if self.deterministic or float(is_small.double().mean()) >= _AGREEMENT:
+                (x,) = X[first_highest(Y.masked_fill(~inside, -math.inf))]
         mean_there = ensemble.mean(with_context(x, checked).unsqueeze(0))
         return x, self.history.sign * float(mean_there)
 
@@ -264,6 +290,62 @@ class ParticleStrategy(Strategy):
                 info["particles"]["bend"] = cloud.bend
             self._adopt(cloud)
         return x, info
+
+    def require_askable(self, num_trials: int, choices: Choices) -> None:
+        points = self._candidates(choices)
+        if not self.deterministic or points is None:
+            return
+        left = int((~self._taken(choices.context)(points)).sum())
+        if num_trials > left:
+            raise HorizonReached(
+                f"num_trials must be at most {left}, since a deterministic objective is asked at "
+                f"each point once and {left} are left, got {num_trials}",
+                len(self.history.trials) + left,
+            )
+
+    def next_trial(self, choices: Choices) -> Trial:
+        trial = super().next_trial(choices)
+        if not self.deterministic:
+            return trial
+        are_taken = self._taken(choices.context)
+        if not bool(are_taken(trial.x.unsqueeze(0))):
+            return trial
+        # A first point may be that of a result from elsewhere, or be rounded to an earlier one.
+        seed, points = self._seed_of(trial.id), self._candidates(choices)
+        if points is None:
+            box = cast(Box, self.domain)
+            points = box.settable(box.sample(_NUM_OTHERS, seed))
+        rows = (~are_taken(points)).nonzero().squeeze(-1)
+        if "initial" not in trial.info or not len(rows):
+            raise HorizonReached(
+                "a deterministic objective is asked at each point once, and no other point was "
+                "found",
+                len(self.history.trials),
+            )
+        generator = torch.Generator().manual_seed(seed)
+        row = int(rows[int(host.randint(len(rows), (), generator=generator))])
+        info = {} if choices.points(self.domain) is None else choices.places(row)
+        return replace(trial, x=points[row].clone(), info=trial.info | info)
+
+    def _taken(self, context: Tensor | None) -> Callable[[Tensor], Tensor]:
+        """A function from ``n x d`` points to a mask of those that are evaluated, pending or failed
+        in the context; up to rounding in a box."""
+        joint, _ = self._maximised()
+        pending = self._pending_rows(joint)
+        joint = torch.cat([joint, pending]) if len(joint) else pending
+        if context is not None and len(joint):
+            joint = joint[(joint[:, self.domain.dim :] == context).all(dim=-1)]
+        box = self.domain if isinstance(self.domain, Box) else None
+        inputs = Inputs.of(self.domain, None, joint)
+        taken = inputs.features(joint[:, : self.domain.dim])
+
+        def are_taken(X: Tensor) -> Tensor:
+            chunks = in_chunks(X if box is None else box.settable(X), len(taken))
+            squares = [squared_distances(inputs.features(chunk), taken) for chunk in chunks]
+            reach = 0.0 if box is None else _ONE_POINT
+            return torch.cat([(own <= reach).any(dim=-1) for own in squares])
+
+        return are_taken
 
     def _candidates(self, choices: Choices) -> Tensor | None:
         """The points to choose from, if they can be listed; else None."""
