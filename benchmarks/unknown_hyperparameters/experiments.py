@@ -89,7 +89,6 @@ class Experiment:
         bounds: The widths, the main one first.
         methods: What is compared.
         horizon: T, after the initial points.
-        seeds: In Ziomek et al. 2024.
         num_initial: Uniform i.i.d. points, the same for all methods.
         shuffled: Whether the candidate models, and the rows of the domain, are in another order for
             each seed: so ties are broken at random, for all methods in the same way.
@@ -100,7 +99,6 @@ class Experiment:
     bounds: tuple[Bound, ...]
     methods: tuple[str, ...] = _EVERYWHERE
     horizon: int = 50
-    seeds: int = 50
     num_initial: int = 0
     shuffled: bool = False
 
@@ -145,7 +143,6 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         "(c) decomposition",
         lambda seed: CorrelatedMode(_with_shuffled_rows(_MODE.domain, seed)),
         (_constant(), _theoretical(NORM_OF_C), _theoretical(NORM_OF_C, _FACTOR)),
-        seeds=100,
         shuffled=True,
     ),
     "d": Experiment(
