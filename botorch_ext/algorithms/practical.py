@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
 from botorch_ext.algorithms.argument_checks import algorithm
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.strategies.adaptive.improvement import ImprovementStrategy
+from botorch_ext.strategies.initial_checks import InitialData
 
 
 @algorithm
@@ -17,7 +16,7 @@ def integrated_ei(
     particles: Particles | None = None,
     *,
     seed: int = 0,
-    initial: tuple[Tensor, Tensor] | None = None,
+    initial: InitialData | None = None,
     num_initial: int | None = None,
     context_domain: Domain | int | ContextSpace | None = None,
     minimize: bool | None = None,
@@ -54,7 +53,8 @@ def integrated_ei(
         particles: The settings of the hyperparameter samples. None: ``Particles()``.
         seed: The seed of the particles, of the search and of the first points.
         initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``
-            (or ``n x 1``). None: no observations.
+            (or ``n x 1``), or a triple ``(X, Y, std)`` with ``n`` standard errors. None: no
+            observations.
         num_initial: The number of Sobol points that are asked first. None: as many as it takes for
             8 results, with those in ``initial`` and attached ones counted; with more than 20
             dimensions, all continuous, and neither constraints nor contexts, they lie in the

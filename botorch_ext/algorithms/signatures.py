@@ -163,7 +163,8 @@ SHARED = {
     ),
     "initial": Shared(
         "Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n`` (or "
-        "``n x 1``). They count as steps. None: no observations."
+        "``n x 1``), or a triple ``(X, Y, std)`` with ``n`` standard errors if the method takes "
+        "them. They count as steps. None: no observations."
     ),
     "minimize": Shared(
         "Whether small values are good. All values that are given and returned are then costs. "

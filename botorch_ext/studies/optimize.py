@@ -15,6 +15,7 @@ from botorch_ext.domains.reading import DomainLike, as_domain
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.events import place_of
+from botorch_ext.strategies.initial_checks import InitialData
 from botorch_ext.studies.run import RunResult, run
 from botorch_ext.studies.running_study import Objective
 from botorch_ext.studies.stopping import Callback
@@ -60,7 +61,7 @@ def optimize(
     num_trials: int,
     *,
     minimize: bool | None = None,
-    initial: tuple[Tensor, Tensor] | None = None,
+    initial: InitialData | None = None,
     num_initial: int | None = None,
     particles: Particles | None = None,
     seed: int | None = None,

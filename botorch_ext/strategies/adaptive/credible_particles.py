@@ -21,6 +21,7 @@ from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.judges import Credible
 from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy, PlayedParticles
 from botorch_ext.strategies.events import Trial
+from botorch_ext.strategies.initial_checks import InitialData
 from botorch_ext.widths import require
 
 
@@ -73,7 +74,7 @@ class CredibleParticles(ParticleStrategy):
         delta: float = 0.1,
         credibility: float | None = None,
         seed: int = 0,
-        initial: tuple[Tensor, Tensor] | None = None,
+        initial: InitialData | None = None,
         num_initial: int = 0,
         context_domain: Domain | int | ContextSpace | None = None,
         minimize: bool | None = None,
