@@ -246,7 +246,7 @@ class CertifiedSafe(AcquisitionFunction):
         bounds: BoundsLike | None = None,
         choices: PointsLike | None = None,
         q: int = 1,
-        num_restarts: int = 4,
+        num_restarts: int = 16,
         raw_samples: int = 256,
         seed: int = 0,
     ) -> tuple[Tensor, Tensor]:
@@ -288,7 +288,7 @@ class CertifiedSafe(AcquisitionFunction):
                     self.set_X_pending(torch.cat([*told, *points]))
                 if bounds is None:
                     x, value = self._set.best_of(
-                        self.acqf, self._seeds[:0] if listed is None else listed
+                        self._values, self._seeds[:0] if listed is None else listed
                     )
                     if not len(x):
                         raise ValueError("choices must have a certified point, got none")
@@ -308,7 +308,10 @@ class CertifiedSafe(AcquisitionFunction):
     ) -> tuple[Tensor, Tensor]:
         known = self._known(box)
         starts = torch.cat([known, self._set.spread(box, known, raw_samples, seed)])
-        return self._set.maximize(self.acqf, box, starts, num_restarts)
+        return self._set.maximize(self._values, box, starts, num_restarts)
+
+    def _values(self, X: Tensor) -> Tensor:
+        return self.acqf(X.unsqueeze(-2))
 
     def _box(self, bounds: BoundsLike) -> Box:
         return Box(bounds).to(self._seeds.dtype, self._seeds.device)
