@@ -14,7 +14,7 @@ from botorch_ext.acquisition.input_checks import as_batch, as_rows
 from botorch_ext.checks import short, whole_number
 from botorch_ext.domains import Box
 from botorch_ext.domains.bounds import BoundsLike
-from botorch_ext.domains.points import PointsLike
+from botorch_ext.domains.points import PointsLike, require_finite
 from botorch_ext.exceptions import ModelRefutedWarning
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.certified import CertifiedBounds, CertifiedSet
@@ -177,9 +177,11 @@ class CertifiedSafe(AcquisitionFunction):
             elsewhere once a model is refuted. It is differentiable in ``X``.
 
         Raises:
-            ValueError: If points have another dtype, device or dimension than the seeds.
+            ValueError: If points have another dtype, device or dimension than the seeds, or an
+                entry that is not finite.
         """
         X = self._batch(X)
+        require_finite({"X": X.detach()})
         return self._set.slack(X.flatten(0, -2)).view(X.shape[:-1]).amin(dim=-1)
 
     def forward(self, X: Tensor) -> Tensor:
@@ -192,7 +194,7 @@ class CertifiedSafe(AcquisitionFunction):
             The ``b`` values; -inf if one of the q points is not certified.
 
         Raises:
-            ValueError: As for `slack`.
+            ValueError: If points have another dtype, device or dimension than the seeds.
         """
         X = self._batch(X)
         certified = self._set.contains(X.flatten(0, -2)).view(X.shape[:-1]).all(dim=-1)

@@ -194,6 +194,12 @@ def test_asked_points_stay_certified_unless_a_result_is_corrected():
     torch.testing.assert_close(again.slack(X), strategy.slack(X))
 
 
+def test_a_seed_that_is_given_twice_counts_once():
+    problem = Problem(LINE, (1.0,))
+    strategy = problem.made(safe_seed=[[3.0], [2.5], [3.0]])
+    assert [float(strategy.ask().x) for _ in range(4)] == [3.0, 2.5, 3.0, 2.5]
+
+
 def test_a_rule_in_a_box_must_return_a_certified_point():
     problem = Problem(LINE, (1.0,))
     for x, message in ((4.9999, "must return a certified point"), (9.0, "must lie in the box")):
@@ -220,6 +226,7 @@ def test_refuted_models_leave_the_seeds(context_domain):
     assert trial.info == {"kind": "seed"}
     assert torch.equal(trial.x, seeds[1])
     X = torch.cat([LINE.sample(3, seed=0), seeds])
+    assert strategy.report()["uncertified"] == []
     assert strategy.slack(X, **z).tolist() == [-torch.inf] * 3 + [torch.inf] * 2
     assert strategy.certificate(**z) is None
     assert torch.equal(strategy.recommend(**z)[0], seeds[1])
@@ -266,6 +273,9 @@ def test_decisions_in_contexts_are_those_of_plain_loops(options, eps, lag):
             oracle.tell(joints[step - lag].numpy(), values)
     assert strategy.refuted_at is None
     assert kinds == {"seed", "exploit", "expand"}
+    asked = strategy.history.trials
+    left = [t.id for t in asked if t.info["index"] not in oracle.at(t.context.numpy())[2]]
+    assert strategy.report()["uncertified"] == left
     _, bounds, S = oracle.at(z.numpy())
     worst = strategy.recommend(z)[1]
     assert worst == pytest.approx(max(bounds[0][0][x] for x in S))
