@@ -18,15 +18,7 @@ from botorch_ext.domains.points import PointsLike, require_finite
 from botorch_ext.exceptions import ModelRefutedWarning
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.certified import CertifiedBounds, CertifiedSet
-from botorch_ext.widths.base import check_delta, check_misspecification
-from botorch_ext.widths.limits import (
-    RIDGES_OF_BOUNDS,
-    Limit,
-    checked_names,
-    one_for_each,
-    require_one_of,
-)
-from botorch_ext.widths.tight import Ladder
+from botorch_ext.widths.limits import Limit, checked_names, quantities
 
 
 class CertifiedSafe(AcquisitionFunction):
@@ -108,7 +100,6 @@ class CertifiedSafe(AcquisitionFunction):
         super().__init__(model=acqf.model)
         self.acqf = acqf
         names = checked_names(models, thresholds, "models")
-        require_one_of(bounds, "bounds", tuple(RIDGES_OF_BOUNDS))
         for each in models.values():
             _check_model(each)
         self._like = models[names[0]]
@@ -118,23 +109,11 @@ class CertifiedSafe(AcquisitionFunction):
         self._seeds = seeds
         for each in models.values():
             each.require_takes(seeds)
-        delta = check_delta(delta) / len(names)
-        numbers = [
-            one_for_each(given, name, len(names))
-            for given, name in (
-                (rkhs_bound, "rkhs_bound"),
-                (noise_std, "noise_std"),
-                (misspecification, "misspecification"),
-            )
-        ]
+        limits = [Limit.read(thresholds[name], f"thresholds[{name!r}]") for name in names]
+        numbers = rkhs_bound, noise_std, delta, misspecification, bounds
         outcomes = [
-            CertifiedBounds(
-                models[name],
-                Ladder(B, sigma, delta, RIDGES_OF_BOUNDS[bounds]),
-                check_misspecification(eps),
-                Limit.read(thresholds[name], f"thresholds[{name!r}]"),
-            )
-            for name, B, sigma, eps in zip(names, *numbers, strict=True)
+            CertifiedBounds(models[name], quantity)
+            for name, quantity in zip(names, quantities(limits, *numbers), strict=True)
         ]
         refuted = [
             repr(name)

@@ -15,6 +15,7 @@ from botorch_ext.domains import Box, host
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.domains.ranks import first_highest
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.models.posterior import GrowingPosterior
 from botorch_ext.search.ascent import VIOLATION, ascent_of_least
 from botorch_ext.search.intersected import HalfWidths
 from botorch_ext.search.level_sets import hit_and_run
@@ -22,8 +23,7 @@ from botorch_ext.search.objectives import FunctionObjective
 from botorch_ext.search.screening import spread_best
 from botorch_ext.search.sliding import sliding_ascent
 from botorch_ext.state import Immutable, shallow
-from botorch_ext.widths.limits import Limit, assumptions_at, rounding
-from botorch_ext.widths.tight import Ladder
+from botorch_ext.widths.limits import Limit, Quantity
 from botorch_ext.widths.told_data import ToldData
 
 # Optimisers may violate a constraint, so the constraints keep this distance from the edge of the
@@ -48,29 +48,17 @@ class CertifiedBounds(Immutable):
 
     Args:
         model: The model of the quantity with its data; pending points do not count.
-        width: The width, whose ridges are multiples of the noise variance of the model.
-        misspecification: eps, the largest distance of the quantity to what the model can express.
-        limit: The limit of the quantity. Its bounds are infinite until there are data, so that B
-            alone certifies nothing before. None if it has none; then its bounds are kept within
-            the prior mean +- B times the prior standard deviation.
+        quantity: What is assumed of it. If it has a limit, its bounds are infinite until there are
+            data, so that B alone certifies nothing before; else they are kept within the prior mean
+            +- B times the prior standard deviation.
     """
 
-    def __init__(
-        self,
-        model: KernelGP,
-        width: Ladder,
-        misspecification: float,
-        limit: Limit | None,
-    ) -> None:
-        self.width, self.eps, self.limit = width, misspecification, limit
-        #: By how much rounding may change a bound.
-        self.tolerance = rounding(width.rkhs_bound, limit)
-        #: The size of values that matter.
-        self.scale = width.rkhs_bound + abs(0.0 if limit is None else limit.bound) or 1.0
+    def __init__(self, model: KernelGP, quantity: Quantity) -> None:
+        self.quantity = quantity
         self._model, noise = model, model.noise_variance
         self._prior, self._ridged = (
             KernelGP(model.kernel, ridge, model.mean, dtype=noise.dtype, device=noise.device)
-            for ridge in (noise, noise * noise.new_tensor(width.ridges))
+            for ridge in (noise, noise * noise.new_tensor(quantity.width.ridges))
         )
         pending = set(model.factor.pending)
         told = [row for row in range(model.num_observations) if row not in pending]
@@ -80,9 +68,7 @@ class CertifiedBounds(Immutable):
             self._ridged.add(Z, model.train_targets[told])
             if hasattr(model, "input_transform"):
                 self.X = model.input_transform.untransform(Z)
-        widths = cast(Tensor, width(1, self._ridged))
-        offsets = torch.full_like(widths, self.eps)
-        self._half = HalfWidths(widths, offsets, offsets if self.eps else None)
+        self._half = half_widths(quantity, self._ridged)
         #: Points, ``W x d``, with lower and upper bounds that count there; None if there are none.
         self.watched: tuple[Tensor, Tensor, Tensor] | None = None
 
@@ -94,10 +80,12 @@ class CertifiedBounds(Immutable):
     def at_each_ridge(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The lower and the upper bounds at each ridge, and of the prior if there is no limit,
         ``s x m`` each."""
-        Z = self._model.transform_inputs(X)
+        Z, quantity = self._model.transform_inputs(X), self.quantity
         mean, std = self._ridged.mean_and_std(Z)
-        half = self._half.of(std, self._ridged.weight_norms(Z) if self.eps else None)
-        if self.limit is None:
+        half = self._half.of(
+            std, self._ridged.weight_norms(Z) if quantity.misspecification else None
+        )
+        if quantity.limit is None:
             mean, half = map(torch.cat, zip((mean, half), self._prior_interval(Z), strict=True))
         elif not len(self.X):
             half = half + torch.inf
@@ -140,25 +128,30 @@ class CertifiedBounds(Immutable):
 
     def slack(self, X: Tensor) -> Tensor:
         """By how much the worst value that the bounds allow is within the limit, ``m``."""
-        return cast(Limit, self.limit).slack(*self.bounds(X))
+        return cast(Limit, self.quantity.limit).slack(*self.bounds(X))
 
     def possible_slack(self, X: Tensor) -> Tensor:
         """By how much the best value that the bounds allow is within the limit, ``m``."""
-        return cast(Limit, self.limit).slack(*reversed(self.bounds(X)))
+        return cast(Limit, self.quantity.limit).slack(*reversed(self.bounds(X)))
 
     @torch.no_grad()
     def is_refuted_at(self, X: Tensor) -> bool:
         """Whether the bounds contradict each other at points or evaluated points, or the lower
         bound of the RKHS norm exceeds B."""
         lower, upper = self.bounds(torch.cat([X, self.X]) if len(self.X) else X)
-        return bool((lower > upper + self.tolerance).any()) or ToldData.of(self._model).refute(
-            assumptions_at(self.width, self.eps)
-        )
+        return self.quantity.is_refuted(lower, upper, ToldData.of(self._model))
 
     def _prior_interval(self, Z: Tensor) -> tuple[Tensor, Tensor]:
         """The middles and the half-lengths of the prior intervals, ``1 x m`` each."""
         mean, std = (each[None] for each in self._prior.mean_and_std(Z))
-        return mean, self.width.rkhs_bound * std + self.eps
+        return mean, self.quantity.reach(std)
+
+
+def half_widths(quantity: Quantity, posterior: GrowingPosterior) -> HalfWidths:
+    """The half-widths of the bounds of a quantity, from a batch of models at all its ridges."""
+    widths = cast(Tensor, quantity.width(1, posterior))
+    offsets = torch.full_like(widths, quantity.misspecification)
+    return HalfWidths(widths, offsets, offsets if quantity.misspecification else None)
 
 
 def shares_of(lengths: Tensor, of_prior: Tensor) -> Tensor:
@@ -194,10 +187,7 @@ class CertifiedSet:
     @torch.no_grad()
     def contains(self, X: Tensor) -> Tensor:
         """A mask of ``n x d`` points."""
-        beyond = [
-            self._slack(each, X) + (VIOLATION * each.scale if self.is_possible else -each.tolerance)
-            for each in self.outcomes
-        ]
+        beyond = [self._slack(each, X) + self._room(each.quantity) for each in self.outcomes]
         return self._least(beyond, X) >= 0
 
     def constraints(self) -> list[tuple[Callable[[Tensor], Tensor], bool]]:
@@ -306,12 +296,16 @@ class CertifiedSet:
         joint = with_context(X, self.context)
         return each.possible_slack(joint) if self.is_possible else each.slack(joint)
 
+    def _room(self, quantity: Quantity) -> float:
+        """How far the slack of a point of the set may be below 0."""
+        return VIOLATION * quantity.scale if self.is_possible else -quantity.tolerance
+
     def _clearance(self, each: CertifiedBounds, X: Tensor) -> Tensor:
         """The slack of an outcome relative to its scale, beyond what optimisers may violate, at
         ``n x d`` points, of which none counts as a seed."""
         fall = 0.0 if self.is_possible else _CLEARANCE
         fall = torch.inf if self.only_seeds else fall
-        return self._slack(each, X) / each.scale - fall
+        return self._slack(each, X) / each.quantity.scale - fall
 
     def _clearance_at(self, each: CertifiedBounds, x: Tensor) -> Tensor:
         """The clearance at a point, ``d``; 1 at seeds."""

@@ -31,15 +31,7 @@ from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Attached, Event, Told, Trial
 from botorch_ext.strategies.initial_checks import checked_joint, probes_of
-from botorch_ext.widths.base import check_delta, check_misspecification
-from botorch_ext.widths.limits import (
-    RIDGES_OF_BOUNDS,
-    Limit,
-    checked_names,
-    one_for_each,
-    require_one_of,
-)
-from botorch_ext.widths.tight import Ladder
+from botorch_ext.widths.limits import Limit, checked_names, quantities, require_one_of
 
 #: A function from the rows of the certified points, the strategy and a seed to one of these rows.
 #: In a box it is one from some certified points, ``n x d``, to any certified point.
@@ -181,7 +173,6 @@ class SafeExploration(Strategy):
         if domain.dtype != torch.float64:
             raise ValueError(f"domain must be in float64, got {short(domain)}")
         self.outcome_names = checked_names(outcome_models, thresholds)
-        require_one_of(bounds, "bounds", tuple(RIDGES_OF_BOUNDS))
         require_one_of(on_refuted, "on_refuted", ("seed", "stop"))
         if not callable(rule):
             require_one_of(rule, "rule", ("goal", "widest"))
@@ -190,15 +181,9 @@ class SafeExploration(Strategy):
         probes = probes_of(domain, self.context_space, self.seed)[:1]
         for each in (model, *outcome_models.values()):
             _check_model(each, probes)
-        num = 1 + len(self.outcome_names)
-        delta = check_delta(delta) / num
-        numbers = zip(
-            one_for_each(rkhs_bound, "rkhs_bound", num),
-            one_for_each(noise_std, "noise_std", num),
-            one_for_each(misspecification, "misspecification", num),
-            strict=True,
-        )
         limits = [Limit.read(thresholds[name], f"thresholds[{name!r}]") for name in outcome_models]
+        numbers = rkhs_bound, noise_std, delta, misspecification, bounds
+        assumed = quantities([None, *limits], *numbers)
         models = [model.negated() if minimize else model, *outcome_models.values()]
         self._seeds = self._checked_seeds(safe_seed)
         ball = Perturbations(radius, norm)
@@ -223,15 +208,8 @@ class SafeExploration(Strategy):
             points = points[:0]  # actions, which are no joint rows
         # The bounds of the value, then of each outcome.
         self._bounds: list[Any] = [
-            kind(
-                own,
-                points,
-                Ladder(B, sigma, delta, RIDGES_OF_BOUNDS[bounds]),
-                check_misspecification(eps),
-                limit,
-                PendingPolicy(pending),
-            )
-            for own, (B, sigma, eps), limit in zip(models, numbers, [None, *limits], strict=True)
+            kind(own, points, quantity, PendingPolicy(pending))
+            for own, quantity in zip(models, assumed, strict=True)
         ]
         # The number of results when the models were refuted.
         self.refuted_at: int | None = None

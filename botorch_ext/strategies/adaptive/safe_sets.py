@@ -52,7 +52,7 @@ class SafeList:
         #: A mask of the certified points, ``N``.
         self.certified = torch.zeros(len(points), dtype=torch.bool, device=points.device)
         if not only_seeds:
-            beyond = [each.slack - each.tolerance for each in self._outcomes]
+            beyond = [each.slack - each.quantity.tolerance for each in self._outcomes]
             self.certified = self._least(beyond) >= 0
         self.certified[seeds] = True
         self._fall = torch.inf if only_seeds else 0.0
