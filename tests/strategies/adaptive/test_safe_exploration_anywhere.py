@@ -357,21 +357,24 @@ def test_what_is_certified_anywhere_is_a_question_of_slack():
     assert (inside, outside) == pytest.approx((4.0, 4.0))  # twice B
 
 
-def test_models_are_tested_after_every_result_on_sets_and_in_boxes():
-    kernel = rbf(0.1)
+def with_pressure(domain, kernel, limit, **given):
+    """A strategy whose value and one outcome have the same model."""
     model = bx.KernelGP(kernel, noise_variance=0.01)
+    return bx.algorithms.safe_exploration(
+        domain,
+        model,
+        outcome_models={"pressure": model},
+        thresholds={"pressure": f"<= {limit}"},
+        noise_std=0.1,
+        **given,
+    )
+
+
+def test_models_are_tested_after_every_result_on_sets_and_in_boxes():
     points = torch.linspace(0.0, 1.0, 21, dtype=torch.float64)[:, None]
 
     def refuted_at(domain):
-        strategy = bx.algorithms.safe_exploration(
-            domain,
-            model,
-            outcome_models={"pressure": model},
-            thresholds={"pressure": "<= 9"},
-            safe_seed=[[0.0]],
-            rkhs_bound=1.0,
-            noise_std=0.1,
-        )
+        strategy = with_pressure(domain, rbf(0.1), 9, safe_seed=[[0.0]], rkhs_bound=1.0)
         for i in range(45):
             outcome = 0.0 if i < 33 else 0.75 * (-1) ** i
             strategy.attach(points[(8 * i) % 21], 0.0, outcomes={"pressure": outcome})
@@ -385,17 +388,9 @@ def test_models_are_tested_after_every_result_on_sets_and_in_boxes():
 
 
 def test_where_the_prior_is_certain_nothing_is_wide():
-    model = bx.KernelGP(LinearKernel(), noise_variance=0.01)
-    strategy = bx.algorithms.safe_exploration(
-        bx.FiniteSet(torch.linspace(0.0, 1.0, 11, dtype=torch.float64)[:, None]),
-        model,
-        outcome_models={"pressure": model},
-        thresholds={"pressure": "<= 2"},
-        safe_seed=[[0.1]],
-        rkhs_bound=2.0,
-        noise_std=0.1,
-        rule="widest",
-    )
+    domain = bx.FiniteSet(torch.linspace(0.0, 1.0, 11, dtype=torch.float64)[:, None])
+    given = {"safe_seed": [[0.1]], "rkhs_bound": 2.0, "rule": "widest"}
+    strategy = with_pressure(domain, LinearKernel(), 2, **given)
     asked = []
     for _ in range(8):
         trial = strategy.ask()
