@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -137,6 +138,12 @@ def most_failures(num: int, delta: float) -> int:
 def num_refuted(rows: Sequence[Row]) -> int:
     """The number of runs whose models were refuted."""
     return sum(row["refuted"] is not None for row in rows)
+
+
+def refutations(rows: Sequence[Row]) -> Row:
+    """The columns of a table that say how many models were refuted, and after how many results."""
+    after = [row["refuted"] for row in rows if row["refuted"] is not None]
+    return {"refuted": len(after), "after, median": statistics.median(after) if after else "-"}
 
 
 # --- times ----------------------------------------------------------------------------------------

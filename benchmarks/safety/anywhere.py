@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
+from gpytorch.kernels import Kernel
 from torch import Tensor
 
 import botorch_ext as bx
@@ -17,6 +19,15 @@ BOX, CONTEXTS = "box", "contexts"
 _NUM_ACTIONS, _NUM_CONTEXTS, _NUM_LOOKS = 40, 8, 400
 
 
+def functions_in_box(d: int | None, seed: int) -> tuple[bx.Box, Kernel, list[Any]]:
+    """A box of d dimensions, or of 1 or 2 by the seed; a kernel; and an objective and an outcome of
+    norm B."""
+    d = d or 1 + seed % 2
+    box, kernel = bx.Box([[0.0] * d, [1.0] * d]), rbf(0.3 * math.sqrt(d))
+    random = bx.problems.RKHSFunction.random
+    return box, kernel, [random(box, kernel, norm=B, seed=2 * seed + place) for place in range(2)]
+
+
 def play_anywhere(case: Case) -> Row:
     """What was unsafe or falsely certified in a run, and when the alarm came.
 
@@ -24,12 +35,7 @@ def play_anywhere(case: Case) -> Row:
     one number of the context make a joint row, and the safest action of each context is a seed.
     """
     with_contexts = case.problem == CONTEXTS
-    d = 2 if with_contexts else 1 + case.seed % 2
-    box, kernel = bx.Box([[0.0] * d, [1.0] * d]), rbf(0.3 * math.sqrt(d))
-    value, outcome = (
-        bx.problems.RKHSFunction.random(box, kernel, norm=B, seed=2 * case.seed + place)
-        for place in range(2)
-    )
+    box, kernel, (value, outcome) = functions_in_box(2 if with_contexts else None, case.seed)
     looks = box.sample(_NUM_LOOKS, seed=case.seed)
     limit = float(outcome(looks).quantile(0.3))
     options = {}

@@ -15,8 +15,8 @@ from botorch.sampling import SobolQMCNormalSampler
 from linear_operator.utils.warnings import NumericalWarning
 
 import botorch_ext as bx
-from benchmarks.common.kernels import rbf
 from benchmarks.common.tables import Row
+from benchmarks.safety.anywhere import functions_in_box
 from benchmarks.tight.runs import DELTA, LAM, SIGMA, B, Case
 
 #: The acquisition functions.
@@ -26,12 +26,7 @@ AROUND = ("UCB", "qLogNEI", "IntegratedLogEI")
 def play_loop(case: Case) -> Row:
     """The least slack of the points of a loop from one seed, its first unsafe trial, and when the
     model of the outcome was refuted."""
-    d = 1 + case.seed % 2
-    box, kernel = bx.Box([[0.0] * d, [1.0] * d]), rbf(0.3 * math.sqrt(d))
-    truths = [
-        bx.problems.RKHSFunction.random(box, kernel, norm=B, seed=2 * case.seed + place)
-        for place in range(2)
-    ]
+    box, kernel, truths = functions_in_box(None, case.seed)
     points = box.sample(256, seed=0)
     outcomes = truths[1](points)
     limit = float(outcomes.quantile(0.3))

@@ -12,6 +12,7 @@ from benchmarks.common.tabled_runs import (
     cells,
     most_failures,
     num_refuted,
+    refutations,
     section,
     times_section,
 )
@@ -76,7 +77,6 @@ def _wrong(rows: Sequence[Row]) -> str:
     for problem, method, own in cells(rows, TABLES, "wrong"):
         dim, _, wrong = problem.partition(", ")
         others = [row for row in own if not row["limit_below"]]
-        alarms = sorted(row["refuted"] for row in own if row["refuted"] is not None)
         found.append(
             {
                 "what is wrong": f"{WRONG[wrong]}, {dim}",
@@ -86,9 +86,8 @@ def _wrong(rows: Sequence[Row]) -> str:
                 "unsafe, stopping at the alarm": sum(map(_is_unsafe_before_alarm, own)),
                 "limit not below -B": len(others),
                 "unsafe of these, never stopping": _num_unsafe(others),
-                "refuted": len(alarms),
-                "after, median": statistics.median(alarms) if alarms else "-",
             }
+            | refutations(own)
         )
     return section(
         "The model is wrong",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from gpytorch.kernels import Kernel
@@ -77,8 +77,9 @@ class Unstopped(SafeExploration):
     def take_width(self, width: type[Ladder]) -> None:
         """Replaces the widths of all quantities, before any result is told."""
         for each in self._bounds:
-            own = each.width
-            each.width = width(own.rkhs_bound, own.noise_std, own.delta, (1.0,))
+            own = each.quantity.width
+            other = width(own.rkhs_bound, own.noise_std, own.delta, (1.0,))
+            each.quantity = replace(each.quantity, width=other)
 
     def outcome_bounds(self) -> tuple[Tensor, Tensor]:
         """The lower and upper bounds of the first outcome at all points."""

@@ -12,6 +12,7 @@ from benchmarks.common.tabled_runs import (
     cells,
     most_failures,
     num_refuted,
+    refutations,
     section,
     times_section,
 )
@@ -102,17 +103,11 @@ def _coverage(rows: Sequence[Row]) -> str:
 def _alarm(rows: Sequence[Row]) -> str:
     found: list[Row] = []
     for problem, method, own in cells(rows, TABLES, "alarm"):
-        at = sorted(row["refuted"] for row in own if row["refuted"] is not None)
+        most = max((row["refuted"] for row in own if row["refuted"] is not None), default="-")
         found.append(
-            {
-                "problem": problem,
-                "player": method,
-                "runs": len(own),
-                "refuted": len(at),
-                "after, median": statistics.median(at) if at else "-",
-                "after, most": at[-1] if at else "-",
-                "with a false bound": sum(row["failed"] for row in own),
-            }
+            {"problem": problem, "player": method, "runs": len(own)}
+            | refutations(own)
+            | {"after, most": most, "with a false bound": sum(row["failed"] for row in own)}
         )
     return section(
         "Alarm",

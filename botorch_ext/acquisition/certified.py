@@ -14,19 +14,11 @@ from botorch_ext.acquisition.input_checks import as_batch, as_rows
 from botorch_ext.checks import short, whole_number
 from botorch_ext.domains import Box
 from botorch_ext.domains.bounds import BoundsLike
-from botorch_ext.domains.points import PointsLike
+from botorch_ext.domains.points import PointsLike, require_finite
 from botorch_ext.exceptions import ModelRefutedWarning
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.certified import CertifiedBounds, CertifiedSet
-from botorch_ext.widths.base import check_delta, check_misspecification
-from botorch_ext.widths.limits import (
-    RIDGES_OF_BOUNDS,
-    Limit,
-    checked_names,
-    one_for_each,
-    require_one_of,
-)
-from botorch_ext.widths.tight import Ladder
+from botorch_ext.widths.limits import Limit, checked_names, quantities
 
 
 class CertifiedSafe(AcquisitionFunction):
@@ -108,7 +100,6 @@ class CertifiedSafe(AcquisitionFunction):
         super().__init__(model=acqf.model)
         self.acqf = acqf
         names = checked_names(models, thresholds, "models")
-        require_one_of(bounds, "bounds", tuple(RIDGES_OF_BOUNDS))
         for each in models.values():
             _check_model(each)
         self._like = models[names[0]]
@@ -118,23 +109,11 @@ class CertifiedSafe(AcquisitionFunction):
         self._seeds = seeds
         for each in models.values():
             each.require_takes(seeds)
-        delta = check_delta(delta) / len(names)
-        numbers = [
-            one_for_each(given, name, len(names))
-            for given, name in (
-                (rkhs_bound, "rkhs_bound"),
-                (noise_std, "noise_std"),
-                (misspecification, "misspecification"),
-            )
-        ]
+        limits = [Limit.read(thresholds[name], f"thresholds[{name!r}]") for name in names]
+        numbers = rkhs_bound, noise_std, delta, misspecification, bounds
         outcomes = [
-            CertifiedBounds(
-                models[name],
-                Ladder(B, sigma, delta, RIDGES_OF_BOUNDS[bounds]),
-                check_misspecification(eps),
-                Limit.read(thresholds[name], f"thresholds[{name!r}]"),
-            )
-            for name, B, sigma, eps in zip(names, *numbers, strict=True)
+            CertifiedBounds(models[name], quantity)
+            for name, quantity in zip(names, quantities(limits, *numbers), strict=True)
         ]
         refuted = [
             repr(name)
@@ -177,9 +156,11 @@ class CertifiedSafe(AcquisitionFunction):
             elsewhere once a model is refuted. It is differentiable in ``X``.
 
         Raises:
-            ValueError: If points have another dtype, device or dimension than the seeds.
+            ValueError: If points have another dtype, device or dimension than the seeds, or an
+                entry that is not finite.
         """
         X = self._batch(X)
+        require_finite({"X": X.detach()})
         return self._set.slack(X.flatten(0, -2)).view(X.shape[:-1]).amin(dim=-1)
 
     def forward(self, X: Tensor) -> Tensor:
@@ -192,7 +173,7 @@ class CertifiedSafe(AcquisitionFunction):
             The ``b`` values; -inf if one of the q points is not certified.
 
         Raises:
-            ValueError: As for `slack`.
+            ValueError: If points have another dtype, device or dimension than the seeds.
         """
         X = self._batch(X)
         certified = self._set.contains(X.flatten(0, -2)).view(X.shape[:-1]).all(dim=-1)
@@ -246,7 +227,7 @@ class CertifiedSafe(AcquisitionFunction):
         bounds: BoundsLike | None = None,
         choices: PointsLike | None = None,
         q: int = 1,
-        num_restarts: int = 4,
+        num_restarts: int = 16,
         raw_samples: int = 256,
         seed: int = 0,
     ) -> tuple[Tensor, Tensor]:
@@ -288,7 +269,7 @@ class CertifiedSafe(AcquisitionFunction):
                     self.set_X_pending(torch.cat([*told, *points]))
                 if bounds is None:
                     x, value = self._set.best_of(
-                        self.acqf, self._seeds[:0] if listed is None else listed
+                        self._values, self._seeds[:0] if listed is None else listed
                     )
                     if not len(x):
                         raise ValueError("choices must have a certified point, got none")
@@ -308,7 +289,10 @@ class CertifiedSafe(AcquisitionFunction):
     ) -> tuple[Tensor, Tensor]:
         known = self._known(box)
         starts = torch.cat([known, self._set.spread(box, known, raw_samples, seed)])
-        return self._set.maximize(self.acqf, box, starts, num_restarts)
+        return self._set.maximize(self._values, box, starts, num_restarts)
+
+    def _values(self, X: Tensor) -> Tensor:
+        return self.acqf(X.unsqueeze(-2))
 
     def _box(self, bounds: BoundsLike) -> Box:
         return Box(bounds).to(self._seeds.dtype, self._seeds.device)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor
 
+from botorch_ext.domains.chunks import in_chunks
 from botorch_ext.domains.ranks import first_highest
 from botorch_ext.models.cholesky import GrowingCholesky, least_pivot
 from botorch_ext.models.conditioning import condition
@@ -18,9 +17,6 @@ _MOST_ROWS = 128
 # With N / 4 rows a step is slower than with a covariance, which takes more memory. The covariance
 # is made at this point if it takes up to 0.5 GiB.
 _EARLY, _MOST_EARLY = 4, 2**13
-# The most entries of a covariance that are computed at once, since kernels need several times the
-# memory of their result.
-_CHUNK = 2**22
 
 
 @torch.no_grad()
@@ -57,13 +53,13 @@ def mean_from_counts(model: KernelGP, candidates: Tensor, counts: Tensor, sums: 
         The means, ``N``.
     """
     rows = counts.nonzero().squeeze(-1)
-    mean = _prior_mean(model, candidates).clone()
+    mean = _prior_mean(model, candidates)
     if len(rows):
         points, average = candidates[rows], sums[rows] / counts[rows]
         factor, root = _factor(model, points, counts[rows], average)
         weights = root * factor.mean_weights
-        for chunk in _chunks(len(candidates), len(points)):
-            mean[chunk] += model.kernel_function(candidates[chunk], points) @ weights
+        chunks = in_chunks(candidates, len(points))
+        mean = mean + torch.cat([model.kernel_function(X, points) @ weights for X in chunks])
     return mean
 
 
@@ -208,16 +204,11 @@ class RepeatedDesign:
         self._num_rows = 0
 
     def _prior_covariance(self) -> Tensor:
-        N = len(self.candidates)
-        covariance = self.candidates.new_empty(N, N)
-        for chunk in _chunks(N, N):
-            covariance[chunk] = self._model.kernel_function(self.candidates[chunk], self.candidates)
+        X, N = self.candidates, len(self.candidates)
+        covariance = X.new_empty(N, N)
+        for rows, chunk in zip(in_chunks(covariance, N), in_chunks(X, N), strict=True):
+            rows.copy_(self._model.kernel_function(chunk, X))
         return covariance
-
-
-def _chunks(num_rows: int, num_columns: int) -> Iterator[slice]:
-    step = max(_CHUNK // num_columns, 1)
-    return (slice(start, start + step) for start in range(0, num_rows, step))
 
 
 def _prior_mean(model: KernelGP, points: Tensor) -> Tensor:

@@ -21,8 +21,8 @@ _REACH, _HEAD_START = 0.25, 4
 # The number of step lengths that `feasible_ascent` tries at once: twice the last length, then each
 # half of the one before.
 _NUM_TRIED = 4
-# The largest number of steps of `ascent_of_least`.
-_STEPS_OF_LEAST = 200
+#: By how much SLSQP may violate a constraint.
+VIOLATION = 1e-6
 
 
 def batched_lbfgsb(
@@ -176,7 +176,13 @@ def feasible_ascent(
     return x, f
 
 
-def ascent_of_least(cuts: Callable[[Tensor], tuple[Tensor, Tensor]], start: Tensor) -> Tensor:
+def ascent_of_least(
+    cuts: Callable[[Tensor], tuple[Tensor, Tensor]],
+    start: Tensor,
+    num_slacks: int = 0,
+    tolerance: float | None = None,
+    max_iterations: int = 200,
+) -> Tensor:
     """Maximises the least of several smooth functions on the unit cube from one start.
 
     Its maximum is mostly at a kink, where several functions are equal and no gradient leads on.
@@ -186,54 +192,53 @@ def ascent_of_least(cuts: Callable[[Tensor], tuple[Tensor, Tensor]], start: Tens
         cuts: The functions, from ``1 x d`` points to ``s x 1`` values, which vary by about 1, and
             their ``s x 1 x d`` gradients.
         start: The ``d``-dim start, in the unit cube.
+        num_slacks: The number of functions, the last ones, that must be at least 0 instead; they
+            may violate this by `VIOLATION`.
+        tolerance: The gain at which the steps end; None for the least that is not noise.
+        max_iterations: The largest number of steps.
 
     Returns:
-        The best point on the way from the start, ``d``.
+        The best point on the way from the start, ``d``; the start if no point is better.
     """
     best, height = start, -np.inf
+    d = len(start)
 
-    @lru_cache(maxsize=1)
-    def at(u: tuple[float, ...]) -> tuple[ndarray, ndarray]:
+    def joint(z: ndarray) -> tuple[ndarray, ndarray]:
         nonlocal best, height
-        point = start.new_tensor(u).clamp(0, 1)
+        point = start.new_tensor(z[:-1]).clamp(0, 1)
         values, gradients = cuts(point[None])
         # One copy to the host.
-        joint = torch.cat([values, gradients[:, 0]], dim=-1).double().cpu().numpy()
-        if joint[:, 0].min() > height:
-            best, height = point, joint[:, 0].min()
-        return joint[:, 0], joint[:, 1:]
+        read = torch.cat([values, gradients[:, 0]], dim=-1).double().cpu().numpy()
+        is_cut = np.arange(len(read)) < len(read) - num_slacks
+        least, slack = (read[mask, 0].min(initial=np.inf) for mask in (is_cut, ~is_cut))
+        if slack >= -VIOLATION and least > height:
+            best, height = point, least
+        slopes = np.insert(read[:, 1:], d, -1.0 * is_cut, axis=1)
+        return np.append(z[-1], read[:, 0] - z[-1] * is_cut), np.vstack([up, slopes])
 
-    first = start.double().cpu().numpy()
-    d, (values, _) = len(first), at(tuple(first))
     up = np.append(np.zeros(d), 1.0)
-    slsqp(
-        lambda z: (-z[-1], -up),
-        np.append(first, values.min()),
-        lambda z: at(tuple(z[:-1]))[0] - z[-1],
-        lambda z: np.insert(at(tuple(z[:-1]))[1], d, -1.0, axis=1),
-        [*[(0.0, 1.0)] * d, (None, None)],
-        torch.finfo(start.dtype).eps ** (2 / 3),  # smaller gains are noise of the model
-        _STEPS_OF_LEAST,
-    )
+    first = np.append(start.double().cpu().numpy(), 0.0)
+    values = joint(first)[0][1:]
+    first[-1] = values[: len(values) - num_slacks].min()
+    noise = torch.finfo(start.dtype).eps ** (2 / 3)  # of the model
+    gain = noise if tolerance is None else tolerance
+    slsqp(joint, first, [*[(0.0, 1.0)] * d, (None, None)], gain, max_iterations)
     return best
 
 
 def slsqp(
-    loss: Callable[[ndarray], tuple[float, ndarray]],
+    joint: Callable[[ndarray], tuple[ndarray, ndarray]],
     start: ndarray,
-    slacks: Callable[[ndarray], ndarray],
-    slopes: Callable[[ndarray], ndarray],
     bounds: Sequence[tuple[float | None, float | None]],
     tolerance: float,
     max_iterations: int,
 ) -> ndarray:
-    """Minimises a function where others are at least 0, by SciPy's SLSQP.
+    """Maximises a function where others are at least 0, by SciPy's SLSQP.
 
     Args:
-        loss: The function, from ``d`` numbers to its value and its ``d``-dim gradient.
+        joint: A function from ``d`` numbers to the ``1 + s`` values of the function and the others,
+            and their ``(1 + s) x d`` gradients.
         start: The ``d``-dim start.
-        slacks: A function to the ``s`` values of the others.
-        slopes: A function to their ``s x d`` gradients.
         bounds: The ``d`` pairs of limits; rounding may move the end slightly past them.
         tolerance: The gain at which the steps end.
         max_iterations: The largest number of steps.
@@ -241,6 +246,20 @@ def slsqp(
     Returns:
         The ``d``-dim end.
     """
+
+    @lru_cache(maxsize=1)
+    def at(entries: tuple[float, ...]) -> tuple[ndarray, ndarray]:
+        return joint(np.array(entries))
+
+    def loss(x: ndarray) -> tuple[float, ndarray]:
+        values, gradients = at(tuple(x))
+        return -values[0], -gradients[0]
+
+    others = {
+        "type": "ineq",
+        "fun": lambda x: at(tuple(x))[0][1:],
+        "jac": lambda x: at(tuple(x))[1][1:],
+    }
     with warnings.catch_warnings():
         # The warning is about points that rounding moves past a limit.
         warnings.filterwarnings("ignore", message="Values in x were outside bounds")
@@ -250,7 +269,7 @@ def slsqp(
             jac=True,
             method="SLSQP",
             bounds=bounds,
-            constraints={"type": "ineq", "fun": slacks, "jac": slopes},
+            constraints=others,
             options={"ftol": tolerance, "maxiter": max_iterations},
         )
     return found.x

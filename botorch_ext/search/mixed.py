@@ -151,19 +151,16 @@ class MixedSearch:
             U[free] = torch.from_numpy(free_entries).to(U)
             return U.unsqueeze(0)
 
-        def loss(free_entries: ndarray) -> tuple[float, ndarray]:
-            value, gradient = scaled(at(free_entries))
-            return -float(value), -gradient[0, free].double().cpu().numpy()
-
-        def slack(free_entries: ndarray) -> ndarray:
-            return b - A @ box.from_unit(at(free_entries))[0].double().cpu().numpy()
-
-        def slope(free_entries: ndarray) -> ndarray:
-            speed = box.stretch(box.from_unit(at(free_entries)))[0, free]
-            return -A[:, free] * speed.double().cpu().numpy()
+        def joint(free_entries: ndarray) -> tuple[ndarray, ndarray]:
+            U = at(free_entries)
+            value, gradient = scaled(U)
+            X = box.from_unit(U)
+            rows = torch.cat([gradient, X, box.stretch(X)]).double().cpu().numpy()
+            slopes = np.vstack([rows[0, free], -A[:, free] * rows[2, free]])
+            return np.append(float(value), b - A @ rows[1]), slopes
 
         bounds, first = [(0.0, 1.0)] * len(free), start[free].double().cpu().numpy()
-        end = slsqp(loss, first, slack, slope, bounds, tolerance, max_iterations)
+        end = slsqp(joint, first, bounds, tolerance, max_iterations)
         return at(np.nan_to_num(end).clip(0, 1))[0]
 
     def _stepped(self, X: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:

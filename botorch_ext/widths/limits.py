@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,11 +11,13 @@ from torch import Tensor
 
 from botorch_ext.checks import amount, short
 from botorch_ext.state import Immutable
+from botorch_ext.widths.base import check_delta, check_misspecification
 from botorch_ext.widths.composed import Assumptions
 from botorch_ext.widths.tight import RIDGES, Ladder
+from botorch_ext.widths.told_data import ToldData
 
-#: The ridges that ``bounds`` of such a method names.
-RIDGES_OF_BOUNDS = {"mixture": (1.0,), "ladder": RIDGES}
+# The ridges that ``bounds`` of such a method names.
+_RIDGES_OF_BOUNDS = {"mixture": (1.0,), "ladder": RIDGES}
 # The share of the scale of a quantity that rounding may change.
 _ROUNDING = 1e-9
 _LIMIT = re.compile(r"(<=|>=)(.*)")
@@ -54,15 +56,75 @@ class Limit(Immutable):
         return lower - self.bound if self.sign > 0 else self.bound - upper
 
 
-def rounding(rkhs_bound: float, limit: Limit | None) -> float:
-    """By how much rounding may change a bound of a quantity whose RKHS norm is at most B."""
-    return _ROUNDING * (rkhs_bound + (0.0 if limit is None else abs(limit.bound)))
+@dataclass(frozen=True)
+class Quantity(Immutable):
+    """What is assumed of a measured quantity, and its limit.
+
+    Args:
+        width: The width, whose ridges are multiples of the noise variance of the model.
+        misspecification: eps, the largest distance of the quantity to what the model can express.
+        limit: The limit of the quantity; None if it has none.
+    """
+
+    width: Ladder
+    misspecification: float
+    limit: Limit | None
+
+    @property
+    def scale(self) -> float:
+        """The size of values that matter."""
+        return self._size or 1.0
+
+    @property
+    def tolerance(self) -> float:
+        """By how much rounding may change a bound."""
+        return _ROUNDING * self._size
+
+    @property
+    def _size(self) -> float:
+        return self.width.rkhs_bound + (0.0 if self.limit is None else abs(self.limit.bound))
+
+    def reach(self, std: Tensor) -> Tensor:
+        """The half-lengths of the intervals of a prior, from its standard deviations."""
+        return self.width.rkhs_bound * std + self.misspecification
+
+    def is_refuted(self, lower: Tensor, upper: Tensor, told: ToldData) -> bool:
+        """Whether lower and upper bounds contradict each other, or the lower bound of the RKHS norm
+        that told data certify exceeds B."""
+        width, eps = self.width, self.misspecification
+        numbers = width.rkhs_bound, width.noise_std, width.delta, eps
+        assumed = Assumptions(*numbers, ridges=width.ridges or ())
+        return bool((lower > upper + self.tolerance).any()) or told.refute(assumed)
 
 
-def assumptions_at(width: Ladder, misspecification: float) -> Assumptions:
-    """What bounds at several ridges assume of a quantity with a misspecification."""
-    numbers = width.rkhs_bound, width.noise_std, width.delta, misspecification
-    return Assumptions(*numbers, ridges=width.ridges or ())
+def quantities(
+    limits: Sequence[Limit | None],
+    rkhs_bound: float | Sequence[float],
+    noise_std: float | Sequence[float],
+    delta: float,
+    misspecification: float | Sequence[float],
+    bounds: str,
+) -> list[Quantity]:
+    """What arguments, each one number or one for each quantity, say of quantities with limits.
+
+    Raises:
+        ValueError: If an argument has an impossible value.
+    """
+    require_one_of(bounds, "bounds", tuple(_RIDGES_OF_BOUNDS))
+    num = len(limits)
+    delta = check_delta(delta) / num
+    numbers = zip(
+        one_for_each(rkhs_bound, "rkhs_bound", num),
+        one_for_each(noise_std, "noise_std", num),
+        one_for_each(misspecification, "misspecification", num),
+        strict=True,
+    )
+    return [
+        Quantity(
+            Ladder(B, sigma, delta, _RIDGES_OF_BOUNDS[bounds]), check_misspecification(eps), limit
+        )
+        for (B, sigma, eps), limit in zip(numbers, limits, strict=True)
+    ]
 
 
 def require_one_of(given: Any, name: str, allowed: tuple[str, ...]) -> None:

@@ -84,6 +84,12 @@ def test_slack_and_constraints_have_the_gradients_of_differences(bounds):
         assert torch.autograd.gradcheck(constraint, (X[0, 0],))
 
 
+def test_points_that_are_not_finite_are_refused():
+    models = {name: model_of(kernel, 3, 1) for name, kernel in KERNELS.items()}
+    with pytest.raises(ValueError, match="X must be finite"):
+        made(models).slack([[[0.5, float("nan")]]])
+
+
 def test_pending_points_and_seeds():
     """Pending points of the models change nothing; seeds are certified, whatever is known."""
     models = {name: model_of(kernel, 9, 1) for name, kernel in KERNELS.items()}

@@ -212,6 +212,23 @@ def test_the_top_of_a_kink_is_reached(dim, num, is_at_face):
         assert bool(((end >= 0) & (end <= 1)).all())
 
 
+def test_the_top_of_a_kink_at_the_edge_of_a_set_is_reached():
+    def functions(X):
+        in_disc = 0.04 - (X - 0.5).square().sum(dim=-1)
+        values = torch.stack([X[:, 0], X[:, 1] + 0.1, in_disc])
+        slopes = torch.eye(2, dtype=X.dtype)[:, None].expand(2, len(X), 2)
+        return values, torch.cat([slopes, -2 * (X - 0.5)[None]])
+
+    for start in 0.4 + 0.2 * starts(4, 2, seed=5):
+        end = ascent_of_least(functions, start, num_slacks=1)
+        x, y = end.tolist()
+        assert y == pytest.approx(x - 0.1, abs=1e-6)
+        assert (x - 0.5) ** 2 + (y - 0.5) ** 2 == pytest.approx(0.04, abs=2e-6)
+        assert x > 0.5
+        few = ascent_of_least(functions, start, 1, tolerance=0.5)
+        assert functions(few[None])[0][:2].min() >= min(start[0], start[1] + 0.1)
+
+
 @pytest.mark.parametrize(("dim", "num"), [(1, 2), (2, 2), (4, 2), (4, 5), (10, 3)])
 def test_a_search_of_a_box_ends_on_top_of_a_kink(dim, num):
     box = Box(2.0 * drawn(1, dim, seed=1) + torch.tensor([[-3.0], [1.5]], dtype=torch.float64))

@@ -14,13 +14,11 @@ from botorch_ext.domains.ranks import first_highest
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.norm_bounds import gram_and_residuals
-from botorch_ext.search.certified import CertifiedBounds, shares_of
-from botorch_ext.search.intersected import HalfWidths
+from botorch_ext.search.certified import CertifiedBounds, half_widths, shares_of
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, TrialRows
 from botorch_ext.strategies.events import Asked, Attached, Event, History
-from botorch_ext.widths.limits import Limit, assumptions_at, rounding
-from botorch_ext.widths.tight import Ladder
+from botorch_ext.widths.limits import Limit, Quantity
 from botorch_ext.widths.told_data import ToldData
 
 
@@ -28,22 +26,20 @@ class ListedBounds:
     """The confidence bounds of a quantity at listed points, and its limit; the base class of
     `SafeBounds` and `BoundsInContext`."""
 
-    limit: Limit | None
+    quantity: Quantity
     #: The lower and upper bounds at the points, ``N`` each.
     lower: Tensor
     upper: Tensor
-    #: By how much rounding may change a bound.
-    tolerance: float
 
     @property
     def slack(self) -> Tensor:
         """By how much the worst possible value at each point is within the limit, ``N``."""
-        return cast(Limit, self.limit).slack(self.lower, self.upper)
+        return cast(Limit, self.quantity.limit).slack(self.lower, self.upper)
 
     @property
     def possible_slack(self) -> Tensor:
         """By how much the best possible value at each point is within the limit, ``N``."""
-        return cast(Limit, self.limit).slack(self.upper, self.lower)
+        return cast(Limit, self.quantity.limit).slack(self.upper, self.lower)
 
     @property
     @abstractmethod
@@ -92,30 +88,22 @@ class SafeBounds(State, ListedBounds):
     Args:
         model: The model of the quantity, without data.
         points: The points, ``N x d``.
-        width: The width, whose ridges are multiples of the noise variance of the model.
-        misspecification: eps, the largest distance of the quantity to what the model can express.
-        limit: The limit of the quantity; None if it has none.
+        quantity: What is assumed of it.
         policy: How pending trials count in standard deviations and covariances.
     """
 
     def __init__(
-        self,
-        model: KernelGP,
-        points: Tensor,
-        width: Ladder,
-        misspecification: float,
-        limit: Limit | None,
-        policy: PendingPolicy,
+        self, model: KernelGP, points: Tensor, quantity: Quantity, policy: PendingPolicy
     ) -> None:
-        self.model, self.width, self.eps, self.limit = model.fork(), width, misspecification, limit
-        ridges = width.ridges or ()
+        self.model, self.quantity = model.fork(), quantity
+        ridges = quantity.width.ridges or ()
         self._first = ridges.index(1.0)
         noise = model.noise_variance * points.new_tensor(ridges)
         self._noise = float(model.noise_variance)
         posterior = FinitePosterior(model.kernel, points, noise, model.mean)
         mean, std = (each[self._first] for each in posterior.prior(points))
-        reach = width.rkhs_bound * std + self.eps
-        if self.eps:
+        reach = quantity.reach(std)
+        if quantity.misspecification:
             posterior.keep_weights()
         self.rows = TrialRows(posterior, policy)
         #: Whether the told data refute the model: the bounds contradict each other at some point,
@@ -124,10 +112,9 @@ class SafeBounds(State, ListedBounds):
         #: The tightest lower and upper bounds so far, ``N`` each; infinite for a quantity with a
         #: limit until there are results, since a wrong B alone could certify all points.
         self.lower, self.upper = mean - reach, mean + reach
-        if limit is not None:
+        if quantity.limit is not None:
             self.lower, self.upper = (torch.full_like(reach, end) for end in (-inf, inf))
         self._prior_length = 2 * reach
-        self.tolerance = rounding(width.rkhs_bound, limit)
 
     @property
     def shares(self) -> Tensor:
@@ -143,18 +130,14 @@ class SafeBounds(State, ListedBounds):
             return
         self.rows.catch_up()
         told = self.rows.told(history)
-        widths = cast(Tensor, self.width(1, told))
-        eps = torch.full_like(widths, self.eps)
-        norms = told.weight_norms_of_candidates() if self.eps else None
-        half = HalfWidths(widths, eps, eps if self.eps else None).of(told.std, norms)
+        norms = told.weight_norms_of_candidates() if self.quantity.misspecification else None
+        half = half_widths(self.quantity, told).of(told.std, norms)
         self.lower = torch.maximum(self.lower, (told.mean - half).amax(dim=0))
         self.upper = torch.minimum(self.upper, (told.mean + half).amin(dim=0))
         # The norm is tested after every result, since a point may be unsafe until it is refuted.
         K, y = gram_and_residuals(told)
         own = ToldData(K[self._first], y[self._first], self._noise)
-        self.is_refuted = bool((self.lower > self.upper + self.tolerance).any()) or own.refute(
-            assumptions_at(self.width, self.eps)
-        )
+        self.is_refuted = self.quantity.is_refuted(self.lower, self.upper, own)
 
     def gains(self, target: int) -> Tensor:
         posterior, row = self.rows.current().posterior, self._first
@@ -169,27 +152,19 @@ class JointBounds(State):
     Args:
         model: The model of the quantity, without data.
         points: Points that count as asked, ``n x d``.
-        width: As for `SafeBounds`.
-        misspecification: As for `SafeBounds`.
-        limit: As for `SafeBounds`.
+        quantity: As for `SafeBounds`.
         policy: As for `SafeBounds`.
     """
 
     def __init__(
-        self,
-        model: KernelGP,
-        points: Tensor,
-        width: Ladder,
-        misspecification: float,
-        limit: Limit | None,
-        policy: PendingPolicy,
+        self, model: KernelGP, points: Tensor, quantity: Quantity, policy: PendingPolicy
     ) -> None:
         self._none = points[:0]
         self.model = model.fork()
-        self._numbers = width, misspecification, limit
+        self._quantity = quantity
         self.rows = TrialRows(model.fork(), policy)
         #: The bounds now.
-        self.now = CertifiedBounds(self.model, *self._numbers)
+        self.now = CertifiedBounds(self.model, quantity)
         if len(points):
             self.now = self.now.watching(points)
         #: As for `SafeBounds`, at asked and attached points.
@@ -205,7 +180,7 @@ class JointBounds(State):
         is_told, before = self.rows.absorb(event, history), self.now.watched
         if is_told:
             self.rows.catch_up()
-            self.now = CertifiedBounds(self.rows.posterior, *self._numbers)
+            self.now = CertifiedBounds(self.rows.posterior, self._quantity)
             if before is not None:
                 self.now = self.now.watching(*before)
         if isinstance(event, Asked | Attached):
@@ -240,7 +215,7 @@ class BoundsInContext(ListedBounds):
     @torch.no_grad()
     def __init__(self, bounds: JointBounds, joint: Tensor) -> None:
         self._bounds, self._joint = bounds, joint
-        self.limit, self.tolerance = bounds.now.limit, bounds.now.tolerance
+        self.quantity = bounds.now.quantity
         self.lower, self.upper = bounds.now.bounds(joint)
 
     @property

@@ -21,6 +21,7 @@ from botorch_ext.exceptions import (
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.records import Finite, plain
 from botorch_ext.search.box_balls import Norm
+from botorch_ext.search.certified import CertifiedSet
 from botorch_ext.search.perturbations import Perturbations
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.pending import Pending, PendingPolicy
@@ -30,15 +31,7 @@ from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Attached, Event, Told, Trial
 from botorch_ext.strategies.initial_checks import checked_joint, probes_of
-from botorch_ext.widths.base import check_delta, check_misspecification
-from botorch_ext.widths.limits import (
-    RIDGES_OF_BOUNDS,
-    Limit,
-    checked_names,
-    one_for_each,
-    require_one_of,
-)
-from botorch_ext.widths.tight import Ladder
+from botorch_ext.widths.limits import Limit, checked_names, quantities, require_one_of
 
 #: A function from the rows of the certified points, the strategy and a seed to one of these rows.
 #: In a box it is one from some certified points, ``n x d``, to any certified point.
@@ -180,7 +173,6 @@ class SafeExploration(Strategy):
         if domain.dtype != torch.float64:
             raise ValueError(f"domain must be in float64, got {short(domain)}")
         self.outcome_names = checked_names(outcome_models, thresholds)
-        require_one_of(bounds, "bounds", tuple(RIDGES_OF_BOUNDS))
         require_one_of(on_refuted, "on_refuted", ("seed", "stop"))
         if not callable(rule):
             require_one_of(rule, "rule", ("goal", "widest"))
@@ -189,15 +181,9 @@ class SafeExploration(Strategy):
         probes = probes_of(domain, self.context_space, self.seed)[:1]
         for each in (model, *outcome_models.values()):
             _check_model(each, probes)
-        num = 1 + len(self.outcome_names)
-        delta = check_delta(delta) / num
-        numbers = zip(
-            one_for_each(rkhs_bound, "rkhs_bound", num),
-            one_for_each(noise_std, "noise_std", num),
-            one_for_each(misspecification, "misspecification", num),
-            strict=True,
-        )
         limits = [Limit.read(thresholds[name], f"thresholds[{name!r}]") for name in outcome_models]
+        numbers = rkhs_bound, noise_std, delta, misspecification, bounds
+        assumed = quantities([None, *limits], *numbers)
         models = [model.negated() if minimize else model, *outcome_models.values()]
         self._seeds = self._checked_seeds(safe_seed)
         ball = Perturbations(radius, norm)
@@ -214,7 +200,7 @@ class SafeExploration(Strategy):
         # The rows of the seeds if they are the same in every context.
         self._seed_rows: list[int] | None = None
         if isinstance(domain, FiniteSet) and self._seeds.shape[-1] == domain.dim:
-            self._seed_rows = _rows_of(self._seeds, domain)
+            self._seed_rows = domain.index(self._seeds).tolist()
         kind, points = JointBounds, self._seeds
         if isinstance(domain, FiniteSet) and self._is_listed:
             kind, points = SafeBounds, domain.points
@@ -222,15 +208,8 @@ class SafeExploration(Strategy):
             points = points[:0]  # actions, which are no joint rows
         # The bounds of the value, then of each outcome.
         self._bounds: list[Any] = [
-            kind(
-                own,
-                points,
-                Ladder(B, sigma, delta, RIDGES_OF_BOUNDS[bounds]),
-                check_misspecification(eps),
-                limit,
-                PendingPolicy(pending),
-            )
-            for own, (B, sigma, eps), limit in zip(models, numbers, [None, *limits], strict=True)
+            kind(own, points, quantity, PendingPolicy(pending))
+            for own, quantity in zip(models, assumed, strict=True)
         ]
         # The number of results when the models were refuted.
         self.refuted_at: int | None = None
@@ -409,10 +388,7 @@ class SafeExploration(Strategy):
     def _here(self, context: Tensor | None) -> SafeList | SafeBox:
         """What is certified in a context."""
         domain = self.domain
-        only_seeds = self.refuted_at is not None or not self.history.values
-        seeds, d = self._seeds, self.domain.dim
-        if seeds.shape[-1] > d:
-            seeds = seeds[(seeds[:, d:] == context).all(dim=-1), :d]
+        seeds, only_seeds = self._seeds_in(context), self._only_seeds
         if isinstance(domain, FiniteSet):
             joint = with_context(domain.points, context)
             bounds = self._bounds
@@ -420,10 +396,22 @@ class SafeExploration(Strategy):
                 bounds = [BoundsInContext(each, joint) for each in bounds]
             rows = self._seed_rows
             if rows is None:
-                rows = _rows_of(seeds, domain)
+                rows = domain.index(seeds).tolist()
             return SafeList(domain.points, bounds, rows, only_seeds, self._balls)
         seed = self._seed_of(self.history.num_asked)
         return SafeBox(domain, self._bounds, seeds, only_seeds, context, seed)
+
+    @property
+    def _only_seeds(self) -> bool:
+        """Whether nothing but the seeds is certified."""
+        return self.refuted_at is not None or not self.history.values
+
+    def _seeds_in(self, context: Tensor | None) -> Tensor:
+        """The seeds of a context, ``n x d``."""
+        seeds, d = self._seeds, self.domain.dim
+        if seeds.shape[-1] == d:
+            return seeds
+        return seeds[(seeds[:, d:] == context).all(dim=-1), :d]
 
     def _somewhere(self, context: Tensor | None) -> Any:
         """What is certified in a context, which is something."""
@@ -457,17 +445,31 @@ class SafeExploration(Strategy):
             seeds = self.domain.require_contains(given, name)
         if not len(seeds):
             raise ValueError(f"{name} must have at least one point, got none")
-        return seeds.detach().clone()
+        # Each once, in their order.
+        return seeds.new_tensor([*dict.fromkeys(map(tuple, seeds.tolist()))])
 
     def _uncertified(self) -> list[int]:
         """The ids of asked trials whose points are not certified in their contexts."""
-        found, everywhere = [], self._here(None) if self.context_space is None else None
-        for trial in self.history.trials:
-            here: Any = everywhere or self._here(trial.context)
-            place = trial.info.get("index", trial.x)
-            if not (self.history.is_attached(trial.id) or here.is_certified(place)):
-                found.append(trial.id)
-        return found
+        asked = [each for each in self.history.trials if not self.history.is_attached(each.id)]
+        if self.context_space is None:
+            here: Any = self._here(None)
+            places = [trial.info.get("index", trial.x) for trial in asked]
+            are_certified = map(here.is_certified, places)
+        else:
+            are_certified = map(self._is_certified, asked)
+        return [each.id for each, is_so in zip(asked, are_certified, strict=True) if not is_so]
+
+    def _is_certified(self, trial: Trial) -> bool:
+        """Whether the point of a trial is certified in its context, from the bounds near it
+        alone."""
+        X, seeds = trial.x[None], self._seeds_in(trial.context)
+        if bool((seeds == X).all(dim=-1).any()):
+            return True
+        if self._balls is not None:
+            X = cast(FiniteSet, self.domain).points[self._balls.neighbours(trial.info["index"])]
+        outcomes = [each.now for each in self._bounds[1:]]
+        near = CertifiedSet(outcomes, seeds[:0], self._only_seeds, trial.context)
+        return bool(near.contains(X).all())
 
     # --- the next state ---------------------------------------------------------------------------
 
@@ -512,11 +514,6 @@ class SafeExploration(Strategy):
             f"that nothing is certified any more{pending}",
             ModelRefutedWarning,
         )
-
-
-def _rows_of(points: Tensor, domain: FiniteSet) -> list[int]:
-    """The rows of points, each once."""
-    return list(dict.fromkeys(domain.index(points).tolist()))
 
 
 def _check_model(model: Any, points: Tensor) -> None:

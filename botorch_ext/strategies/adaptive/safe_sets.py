@@ -24,7 +24,7 @@ from botorch_ext.search.screening import screening_points
 from botorch_ext.strategies.adaptive.safe_bounds import JointBounds, ListedBounds
 
 # The numbers of points of a box that are screened, certified ones and others, and of ascents.
-_NUM_CERTIFIED, _NUM_OTHERS, _NUM_ASCENTS = 256, 1024, 4
+_NUM_CERTIFIED, _NUM_OTHERS, _NUM_ASCENTS = 256, 1024, 24
 
 
 class SafeList:
@@ -52,7 +52,7 @@ class SafeList:
         #: A mask of the certified points, ``N``.
         self.certified = torch.zeros(len(points), dtype=torch.bool, device=points.device)
         if not only_seeds:
-            beyond = [each.slack - each.tolerance for each in self._outcomes]
+            beyond = [each.slack - each.quantity.tolerance for each in self._outcomes]
             self.certified = self._least(beyond) >= 0
         self.certified[seeds] = True
         self._fall = torch.inf if only_seeds else 0.0
@@ -201,14 +201,14 @@ class SafeBox:
         return self._best(lambda X: self._value.now.bounds(X)[0])
 
     def highest(self) -> Tensor:
-        return self._best(lambda X: self._value.now.bounds(X)[1])
+        return self._best(self._uppers)
 
     def highest_possible(self, struck: list[int]) -> Tensor:
         """As for `SafeList`; in a box no place is struck."""
         possible = replace(self._set, is_possible=True, only_seeds=False)
         others = screening_points(self._box, _NUM_OTHERS, self._seed)
         others = others[possible.contains(others)]
-        return self._best(lambda X: self._value.now.bounds(X)[1], possible, others)
+        return self._best(self._uppers, possible, others)
 
     def widest(self) -> Tensor:
         def widest(X: Tensor) -> Tensor:
@@ -238,7 +238,7 @@ class SafeBox:
         starts = self._starts if others is None else torch.cat([self._starts, others])
 
         def values(X: Tensor) -> Tensor:
-            return function(self._joint(X.squeeze(-2)))
+            return function(self._joint(X))
 
         return among.maximize(values, self._box, starts, _NUM_ASCENTS)[0][0]
 
@@ -247,6 +247,9 @@ class SafeBox:
         """Certified points: the known ones, and others that spread from them."""
         spread = self._set.spread(self._box, self._known, _NUM_CERTIFIED, self._seed)
         return torch.cat([self._known, spread])
+
+    def _uppers(self, X: Tensor) -> Tensor:
+        return self._value.now.at_each_ridge(X)[1]
 
     def _joint(self, X: Tensor) -> Tensor:
         return with_context(X, self._context)

@@ -194,6 +194,12 @@ def test_asked_points_stay_certified_unless_a_result_is_corrected():
     torch.testing.assert_close(again.slack(X), strategy.slack(X))
 
 
+def test_a_seed_that_is_given_twice_counts_once():
+    problem = Problem(LINE, (1.0,))
+    strategy = problem.made(safe_seed=[[3.0], [2.5], [3.0]])
+    assert [float(strategy.ask().x) for _ in range(4)] == [3.0, 2.5, 3.0, 2.5]
+
+
 def test_a_rule_in_a_box_must_return_a_certified_point():
     problem = Problem(LINE, (1.0,))
     for x, message in ((4.9999, "must return a certified point"), (9.0, "must lie in the box")):
@@ -220,6 +226,7 @@ def test_refuted_models_leave_the_seeds(context_domain):
     assert trial.info == {"kind": "seed"}
     assert torch.equal(trial.x, seeds[1])
     X = torch.cat([LINE.sample(3, seed=0), seeds])
+    assert strategy.report()["uncertified"] == []
     assert strategy.slack(X, **z).tolist() == [-torch.inf] * 3 + [torch.inf] * 2
     assert strategy.certificate(**z) is None
     assert torch.equal(strategy.recommend(**z)[0], seeds[1])
@@ -266,6 +273,9 @@ def test_decisions_in_contexts_are_those_of_plain_loops(options, eps, lag):
             oracle.tell(joints[step - lag].numpy(), values)
     assert strategy.refuted_at is None
     assert kinds == {"seed", "exploit", "expand"}
+    asked = strategy.history.trials
+    left = [t.id for t in asked if t.info["index"] not in oracle.at(t.context.numpy())[2]]
+    assert strategy.report()["uncertified"] == left
     _, bounds, S = oracle.at(z.numpy())
     worst = strategy.recommend(z)[1]
     assert worst == pytest.approx(max(bounds[0][0][x] for x in S))
@@ -347,21 +357,24 @@ def test_what_is_certified_anywhere_is_a_question_of_slack():
     assert (inside, outside) == pytest.approx((4.0, 4.0))  # twice B
 
 
-def test_models_are_tested_after_every_result_on_sets_and_in_boxes():
-    kernel = rbf(0.1)
+def with_pressure(domain, kernel, limit, **given):
+    """A strategy whose value and one outcome have the same model."""
     model = bx.KernelGP(kernel, noise_variance=0.01)
+    return bx.algorithms.safe_exploration(
+        domain,
+        model,
+        outcome_models={"pressure": model},
+        thresholds={"pressure": f"<= {limit}"},
+        noise_std=0.1,
+        **given,
+    )
+
+
+def test_models_are_tested_after_every_result_on_sets_and_in_boxes():
     points = torch.linspace(0.0, 1.0, 21, dtype=torch.float64)[:, None]
 
     def refuted_at(domain):
-        strategy = bx.algorithms.safe_exploration(
-            domain,
-            model,
-            outcome_models={"pressure": model},
-            thresholds={"pressure": "<= 9"},
-            safe_seed=[[0.0]],
-            rkhs_bound=1.0,
-            noise_std=0.1,
-        )
+        strategy = with_pressure(domain, rbf(0.1), 9, safe_seed=[[0.0]], rkhs_bound=1.0)
         for i in range(45):
             outcome = 0.0 if i < 33 else 0.75 * (-1) ** i
             strategy.attach(points[(8 * i) % 21], 0.0, outcomes={"pressure": outcome})
@@ -375,17 +388,9 @@ def test_models_are_tested_after_every_result_on_sets_and_in_boxes():
 
 
 def test_where_the_prior_is_certain_nothing_is_wide():
-    model = bx.KernelGP(LinearKernel(), noise_variance=0.01)
-    strategy = bx.algorithms.safe_exploration(
-        bx.FiniteSet(torch.linspace(0.0, 1.0, 11, dtype=torch.float64)[:, None]),
-        model,
-        outcome_models={"pressure": model},
-        thresholds={"pressure": "<= 2"},
-        safe_seed=[[0.1]],
-        rkhs_bound=2.0,
-        noise_std=0.1,
-        rule="widest",
-    )
+    domain = bx.FiniteSet(torch.linspace(0.0, 1.0, 11, dtype=torch.float64)[:, None])
+    given = {"safe_seed": [[0.1]], "rkhs_bound": 2.0, "rule": "widest"}
+    strategy = with_pressure(domain, LinearKernel(), 2, **given)
     asked = []
     for _ in range(8):
         trial = strategy.ask()
