@@ -118,7 +118,9 @@ def test_a_method_for_equal_noise_has_no_column_and_refuses_repeats(folder):
 
 def test_the_default_of_the_command_line_uses_them(folder, capsys):
     """A space file, a sheet with repeats and a standard error, and a prediction."""
-    (folder / "space.toml").write_text("[parameters.time]\ntype = 'real'\nlow = 0\nhigh = 1\n", encoding="utf-8")
+    (folder / "space.toml").write_text(
+        "[parameters.time]\ntype = 'real'\nlow = 0\nhigh = 1\n", encoding="utf-8"
+    )
     shown(capsys, "new", "lab.db", "space.toml", "--objective", "yield")
     rows = "".join(
         f"{i / 7},{cell},{std}\n"
