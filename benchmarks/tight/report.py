@@ -33,6 +33,7 @@ def report(rows: Sequence[Row], options: Options) -> str:
         "# Tight bounds\n",
         _regret(rows),
         _coverage(rows),
+        _unequal(rows),
         _alarm(rows),
         _lock_out(rows),
         time,
@@ -96,6 +97,36 @@ def _coverage(rows: Sequence[Row]) -> str:
         f"of 200 steps. delta = {DELTA} allows so many with a false-alarm rate of "
         f"{FALSE_ALARM:g}. Kernels, norms and noises are drawn with the seed; with pointwise "
         "enlargement the observations have errors of 0.1 besides.",
+        found,
+    )
+
+
+def _unequal(rows: Sequence[Row]) -> str:
+    found: list[Row] = []
+    by_cell = {(at, method): own for at, method, own in cells(rows, TABLES, "unequal")}
+    for (problem, method), missed in by_cell.items():
+        own = by_cell.get((problem.replace("not told", "told"), method))
+        if "not told" not in problem or own is None:
+            continue
+        regrets, others = ({row["seed"]: row["regret"] for row in each} for each in (own, missed))
+        is_bound = method != "2.0"
+        found.append(
+            {
+                "d": problem[4],
+                "bound": method,
+                "runs": len(own),
+                "regret, told / not told": _ratio(regrets, others),
+                "failed, told": sum(row["failed"] for row in own) if is_bound else "",
+                "allowed": most_failures(len(own), DELTA) if is_bound else "",
+                "failed, not told": sum(row["failed"] for row in missed) if is_bound else "",
+            }
+        )
+    return section(
+        "Results with different noise",
+        "The noise of every step has its own standard deviation, from a tenth of sigma to ten "
+        "times sigma, uniform in the logarithm. Methods are told the standard errors, or take all "
+        "results as equally noisy, with the same sigma. Runs whose bounds failed at any of 300 "
+        f"points at any of 150 steps; delta = {DELTA} allows so many.",
         found,
     )
 

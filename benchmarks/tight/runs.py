@@ -50,6 +50,12 @@ TABLES = {
         24,
         150,
     ),
+    "unequal": Table(
+        [f"d = {d}, standard errors {told}" for d in (1, 2) for told in ("told", "not told")],
+        PLAIN,
+        60,
+        150,
+    ),
     "lock-out": Table([f"d = {d}" for d in range(2, 7)], ("SelfNormalized", *ENLARGED), 3, 300),
 }
 
@@ -87,6 +93,7 @@ class Problem:
         errors: What is added to the RKHS part at each point, ``N``.
         noise: The noise of each step, ``T``.
         errors_follow_noise: Whether the error of an observation has the sign of its noise.
+        stds: The standard error of each step that the method is told, ``T``; None for none.
     """
 
     points: Tensor
@@ -95,6 +102,7 @@ class Problem:
     errors: Tensor
     noise: Tensor
     errors_follow_noise: bool = False
+    stds: Tensor | None = None
 
 
 def play(case: Case) -> Row:
@@ -128,7 +136,8 @@ def _play(case: Case, problem: Problem) -> Row:
         row, noise = trial.info["index"], problem.noise[t]
         error = EPS * noise.sign() if problem.errors_follow_noise else problem.errors[row]
         regret += best - float(truth[row])
-        strategy.tell(trial, float(problem.values[row] + error + noise))
+        std = None if problem.stds is None else float(problem.stds[t])
+        strategy.tell(trial, float(problem.values[row] + error + noise), std=std)
     report = strategy.report()
     return {"regret": regret, "failed": failed, "refuted": report.get("refuted_at")}
 
@@ -153,7 +162,11 @@ def _problem(case: Case) -> Problem:
     values = function_of_norm(true, points, norm, generator)
     std = 2 * SIGMA if wrong == "noise" else SIGMA
     noise = std * _noise(law, case.horizon, generator)
-    errors, follow = torch.zeros(N, dtype=torch.float64), False
+    errors, follow, stds = torch.zeros(N, dtype=torch.float64), False, None
+    if case.table == "unequal":  # from a tenth of sigma to ten times sigma
+        ratios = 10 ** (2 * uniform(generator, case.horizon) - 1)
+        noise = noise * ratios
+        stds = SIGMA * ratios if wrong == "standard errors told" else None
     if wrong == "eps 0.1":
         errors = EPS * uniform(generator, N).sub(0.5).sign()
     if case.table == "coverage" and case.method.startswith("pointwise"):
@@ -161,12 +174,13 @@ def _problem(case: Case) -> Problem:
         other = function_of_norm(told, points, 1.0, generator)
         signs = (uniform(generator, N) - 0.5, values, -values, other)[kind].sign()
         errors, follow = EPS * signs, case.seed % 5 == 0
-    return Problem(points, told, values, errors, noise, follow)
+    return Problem(points, told, values, errors, noise, follow, stds)
 
 
 def generator_of(case: Case) -> torch.Generator:
     """A generator that is the same for all methods."""
-    text = f"{case.table} {case.problem} {case.seed}".encode()
+    problem = case.problem.replace("not told", "told")  # the same functions and noise
+    text = f"{case.table} {problem} {case.seed}".encode()
     seed = int.from_bytes(hashlib.blake2b(text, digest_size=6).digest())
     return torch.Generator().manual_seed(seed)
 
