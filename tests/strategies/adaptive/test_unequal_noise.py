@@ -6,6 +6,8 @@ import re
 import numpy as np
 import pytest
 import torch
+from botorch.models import SingleTaskGP
+from gpytorch.means import ZeroMean
 
 import botorch_ext as bx
 from botorch_ext import widths
@@ -277,6 +279,25 @@ def test_the_alarm_takes_rows_divided_by_their_noise():
         np.testing.assert_allclose(data.K, K / np.outer(c, c), rtol=1e-9)
         np.testing.assert_allclose(data.y, y / c, rtol=1e-9)
     assert said == {0.02: True, 3.0: False}
+
+
+def test_posteriors_are_those_of_botorch_with_train_yvar():
+    X, Y, Yvar = drawn(9, 2, seed=5), drawn(9, 1, seed=6), drawn(9, 1, seed=7, low=0.001)
+    theirs = SingleTaskGP(
+        X, Y, Yvar, covar_module=rbf(0.3), mean_module=ZeroMean(), outcome_transform=None
+    )
+    mine = bx.KernelGP(rbf(0.3), noise_variance=LAM)
+    mine.add(X, Y, Yvar.flatten() / LAM)
+    with torch.no_grad():
+        posterior = theirs.posterior(POINTS.points)
+    mean, std = mine.mean_and_std(POINTS.points)
+    torch.testing.assert_close(mean, posterior.mean.flatten(), rtol=1e-6, atol=1e-7)
+    torch.testing.assert_close(std, posterior.variance.flatten().sqrt(), rtol=1e-6, atol=1e-7)
+    restored = bx.KernelGP(rbf(0.3), noise_variance=LAM)
+    restored.load_state_dict(mine.state_dict())
+    restored.add(X[:1], Y[:1])
+    mine.add(X[:1], Y[:1])
+    assert torch.equal(restored.mean_and_std(POINTS.points)[1], mine.mean_and_std(POINTS.points)[1])
 
 
 # --- what is told ---------------------------------------------------------------------------------
