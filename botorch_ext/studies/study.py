@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from torch import Tensor
 
-from botorch_ext.checks import flag
+from botorch_ext.checks import flag, is_text
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import NoStudyError, StudyError, TableWarning
 from botorch_ext.strategies import (
@@ -27,7 +27,7 @@ from botorch_ext.strategies.noted_warnings import level_of_the_caller
 from botorch_ext.studies.column_heads import ColumnHeads
 from botorch_ext.studies.description import described_strategy
 from botorch_ext.studies.kept_strategy import KeptStrategy
-from botorch_ext.studies.opening import is_text, opened
+from botorch_ext.studies.opening import opened
 from botorch_ext.studies.result_tables import (
     Result,
     attach_all,
@@ -115,13 +115,13 @@ class Study:
                 "strategy must have no trials, which come from the file of a study, got one with "
                 f"{len(strategy.history.trials)}"
             )
-        if not isinstance(name, str) or not name or not is_text(name):
+        if not name or not is_text(name):
             raise ValueError(f"name must be a text that is not empty, got {name!r}")
         if minimize is not None and not isinstance(minimize, bool):
             raise ValueError(f"minimize must be True, False or None, got {minimize!r}")
         texts = {"objective": objective, "unit": unit}
         for key, text in texts.items():
-            if text is not None and not (isinstance(text, str) and text.strip() and is_text(text)):
+            if text is not None and not (is_text(text) and text.strip()):
                 raise ValueError(f"{key} must be a text that is not empty, got {text!r}")
         self._look_at(*opened(place, name, minimize, strategy, texts), texts)
 
