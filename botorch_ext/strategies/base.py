@@ -517,7 +517,8 @@ class Strategy(NotedWarnings):
         self._happen(withdrawn(id_of(id, self.history.trials)))
 
     def note(self, id: int | Trial, text: str) -> None:
-        """Keeps a note with a trial, which changes nothing that the strategy does.
+        """Keeps a note with a trial, which changes nothing that the strategy does. ``notes`` of the
+        `history` has all notes.
 
         Args:
             id: The trial, or its id.

@@ -334,7 +334,7 @@ class Study:
         Rows of a table that lie outside the space are kept as data where the method
         ``takes_outside``: its model learns from them, and they are never asked. They are named in
         a warning. A table whose rows all lie outside is refused, since it may be in other units.
-        An attached result cannot be taken back; `correct` changes its value.
+        `correct` changes an attached result, and `withdraw` takes it back.
 
         Args:
             x: A point, or without a value a table: a pandas data frame, or a list of dicts, with
@@ -433,6 +433,31 @@ class Study:
         """
         self._kept.change(lambda strategy: strategy.correct(id, value, outcomes, std=std))
 
+    def withdraw(self, id: int | Trial) -> None:
+        """Takes an attached result back, as `Strategy.withdraw` does.
+
+        Args:
+            id: The attached trial, or its id.
+
+        Raises:
+            UnknownTrialError: The trial was not attached, is already withdrawn, or is one of
+                another study.
+        """
+        self._kept.change(lambda strategy: strategy.withdraw(id))
+
+    def note(self, id: int | Trial, text: str) -> None:
+        """Keeps a note with a trial, as `Strategy.note` does. Tables show it.
+
+        Args:
+            id: The trial, or its id.
+            text: The note, in place of the one before; an empty one removes it.
+
+        Raises:
+            UnknownTrialError: There is no such trial, or it is one of another study.
+            ValueError: The note is no text.
+        """
+        self._kept.change(lambda strategy: strategy.note(id, text))
+
     # --- what is known ----------------------------------------------------------------------------
 
     @property
@@ -476,12 +501,12 @@ class Study:
 
         Returns:
             A row for each trial, with the columns ``trial``, the id; ``state``, one of told,
-            attached, pending, abandoned and failed; the parameters and contexts by name; the value
-            under the name of the objective; the outcomes by name; ``asked_at`` and ``ended_at`` in
-            UTC; and, if a trial recorded them, ``predicted mean`` and ``predicted std`` at the time
-            of asking. A column
-            of the library whose name a parameter, a context or the objective has is called
-            ``state_``, ``asked_at_`` and so on.
+            attached, withdrawn, pending, abandoned and failed; the parameters and contexts by name;
+            the value under the name of the objective; the outcomes by name; ``asked_at`` and
+            ``ended_at`` in UTC; if a trial recorded them, ``predicted mean`` and ``predicted std``
+            at the time of asking; and ``note`` if a trial has one. A column of the library whose
+            name a parameter, a context or the objective has is called ``state_``, ``asked_at_`` and
+            so on.
 
         Raises:
             ImportError: pandas is not installed.

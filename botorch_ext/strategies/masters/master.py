@@ -22,6 +22,7 @@ from botorch_ext.strategies.events import (
     Attached,
     Corrected,
     Event,
+    Noted,
     Placeholder,
     Told,
     Trial,
@@ -236,7 +237,7 @@ class MasterStrategy(Strategy):
     def _own_event(self, event: Event) -> tuple[int, Event]:
         """The position of the base that an event belongs to, and the event for that base."""
         match event:
-            case Told(id) | Abandoned(id) | Corrected(id) | Withdrawn(id):
+            case Told(id) | Abandoned(id) | Corrected(id) | Withdrawn(id) | Noted(id):
                 position, own_id = self._base_and_id(id)
                 return position, replace(event, id=own_id)
             case Attached(trial) | Placeholder(trial):
