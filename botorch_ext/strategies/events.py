@@ -213,7 +213,10 @@ class Attached:
 
     Args:
         trial: The trial that holds the point, with the next id.
-        value: The observation, as for `Told`; so are the other arguments.
+        value: The observation, as for `Told`.
+        outcomes: The other measured numbers, as for `Told`.
+        std: The standard error, as for `Told`.
+        repeats: The observations of repeats, as for `Told`.
     """
 
     trial: Trial
@@ -229,7 +232,10 @@ class Corrected:
 
     Args:
         id: The id of the trial.
-        value: The right observation, as for `Told`; so are the other arguments.
+        value: The right observation, as for `Told`.
+        outcomes: The other measured numbers, as for `Told`.
+        std: The standard error, as for `Told`.
+        repeats: The observations of repeats, as for `Told`.
     """
 
     id: int

@@ -67,12 +67,29 @@ def test_a_study_goes_on_from_the_events_of_a_withdrawn_result(method):
     strategy.note(0, "dull")
     assert strategy.history.notes == {0: "dull", wrong: "of another batch"}
     assert wrong not in strategy.history.values and len(strategy.evaluated()[0]) == 5
+    known: Any = strategy
+    for play in getattr(known, "plays", []):
+        assert play.t <= known.num_data == 5
     again, bit_by_bit = made_on_set(method), made_on_set(method)
     again.replay(strategy.events)
     for event in strategy.events:
         bit_by_bit.replay([event])
     assert state(again) == state(bit_by_bit) == state(strategy)
     assert question(again, {}) == question(strategy, {})
+
+
+def test_particles_that_were_fewer_for_more_results_are_replayed(monkeypatch):
+    monkeypatch.setattr("botorch_ext.hyperparameters.particles._FEWER_FROM", (8,))
+    strategy = algorithms.integrated_ei(sessions.box())
+    fresh, sizes = strategy.clone(), []
+    for number, x in enumerate(sessions.box().sample(9, seed=2)):
+        strategy.attach(x, sessions.f(x))
+        if number >= 7:
+            sizes.append(len(strategy.ask().info["particles"]["values"]))
+    strategy.withdraw(strategy.history.attached[-1])
+    fresh.replay(strategy.events)
+    assert state(fresh) == state(strategy)
+    assert sizes[1] < sizes[0]
 
 
 def test_models_choose_no_longer_once_too_few_results_are_left():
