@@ -146,6 +146,17 @@ def flag(value: Any, name: str) -> bool:
     return value
 
 
+def is_text(value: Any) -> bool:
+    """Whether a value is a text that can be written in UTF-8."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return False
+    return True
+
+
 def _is_no_number(value: Any) -> bool:
     """Whether a value of another library is masked, or has a dtype other than real numbers."""
     dtype = getattr(value, "dtype", None)

@@ -152,6 +152,12 @@ def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
     abandon = _command(commands, "abandon", _later("telling", "abandon"), "abandons a trial")
     abandon.add_argument("trial", type=int, help="its id")
     abandon.add_argument("--failed", action="store_true", help="its evaluation failed")
+    does = "takes an attached result back"
+    withdraw = _command(commands, "withdraw", _later("telling", "withdraw"), does)
+    withdraw.add_argument("trial", type=int, help="its id")
+    note = _command(commands, "note", _later("telling", "note"), "keeps a note with a trial")
+    note.add_argument("trial", type=int, help="its id")
+    note.add_argument("text", help="in place of the note before; an empty one removes it")
 
 
 def _add_asking_model(commands: argparse._SubParsersAction[_Parser]) -> None:

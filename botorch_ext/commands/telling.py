@@ -1,4 +1,4 @@
-"""Commands that change a study: new, ask, tell, attach, correct and abandon."""
+"""Commands that change a study: new, ask, tell, attach, correct, abandon, withdraw and note."""
 
 from __future__ import annotations
 
@@ -116,6 +116,18 @@ def abandon(given: argparse.Namespace) -> str:
     """Abandons a trial."""
     opened(given).abandon(given.trial, given.failed)
     return f"abandoned trial {given.trial}{', which failed' if given.failed else ''}\n"
+
+
+def withdraw(given: argparse.Namespace) -> str:
+    """Takes an attached result back."""
+    opened(given).withdraw(given.trial)
+    return f"withdrew trial {given.trial}\n"
+
+
+def note(given: argparse.Namespace) -> str:
+    """Keeps a note with a trial."""
+    opened(given).note(given.trial, given.text)
+    return f"{'noted' if given.text else 'removed the note of'} trial {given.trial}\n"
 
 
 def context_of(given: argparse.Namespace, study: Study) -> Any:

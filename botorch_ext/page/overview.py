@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from botorch_ext.studies.databases import Database
     from botorch_ext.studies.journal import Entry, Journal
 
-State = Literal["told", "attached", "pending", "abandoned", "failed"]
+State = Literal["told", "attached", "withdrawn", "pending", "abandoned", "failed"]
 
 # The latest time that has a date.
 _LATEST = 253402300799
@@ -55,12 +55,13 @@ class TrialStory:
         num_asked_before: How many trials were asked before it.
         state: The state of the trial.
         value: The observation, if there is one.
-        ended_at: When the trial was told or given up, if it was.
+        ended_at: When the trial was told, given up or withdrawn, if it was.
         num_asked_by_then: How many trials were asked when the trial was told or given up, or until
             now if it is pending.
         corrections: The corrections of the value, in order.
         outcomes: What was measured beside the value, by the names of its columns: the standard
             error, the number of repeats and the outcomes, as far as the trial has them.
+        note: The note that is kept with the trial; empty if there is none.
     """
 
     id: int
@@ -75,6 +76,7 @@ class TrialStory:
     num_asked_by_then: int = 0
     corrections: list[Correction] = field(default_factory=list)
     outcomes: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
 
     @property
     def first_value(self) -> float | None:
@@ -152,6 +154,11 @@ class Overview:
         """The names of what was measured beside the values of trials."""
         return list(dict.fromkeys(name for story in self.stories for name in story.outcomes))
 
+    @property
+    def has_notes(self) -> bool:
+        """Whether a note is kept with a trial."""
+        return any(story.note for story in self.stories)
+
     @cached_property
     def objective(self) -> Column:
         """The column of the values, with their name and unit."""
@@ -210,7 +217,7 @@ class Overview:
     @property
     def num_asked(self) -> int:
         """How many trials were asked."""
-        return len(self.stories) - len(self.having("attached"))
+        return sum(story.asked_at is not None for story in self.stories)
 
     def having(self, state: State) -> list[TrialStory]:
         """The trials in a state."""
@@ -302,7 +309,8 @@ def overview_of(journal: Journal) -> Overview:
 def _stories(entries: Sequence[Entry], journal: Journal) -> tuple[list[TrialStory], int | None]:
     """The stories of all trials, and the id of the trial whose value came last."""
     stories: list[TrialStory] = []
-    last, num_asked = None, 0
+    arrived: list[int] = []
+    num_asked = 0
     objective = str(readable(journal.description).get("objective"))
     for number, entry in enumerate(entries):
         record = PlainRecord.read(entry.body)
@@ -314,13 +322,14 @@ def _stories(entries: Sequence[Entry], journal: Journal) -> tuple[list[TrialStor
                 f"those before: {error}"
             ) from error
         num_asked += record.kind == "asked"
-        if record.kind != "corrected":
+        if record.kind not in ("corrected", "noted"):
             stories[record.id].num_asked_by_then = num_asked
         if record.kind in ("told", "attached"):
-            last = record.id
+            arrived.append(record.id)
     for story in stories:
         if story.state == "pending":
             story.num_asked_by_then = num_asked
+    last = next((id for id in reversed(arrived) if stories[id].value is not None), None)
     return stories, last
 
 
@@ -357,6 +366,15 @@ def _follow(
     if record.id < 0:
         raise ValueError(f"id must be that of a trial, got {record.id}")
     story = stories[record.id]
+    if record.kind == "noted":
+        story.note = record.text
+        return
+    if record.kind == "withdrawn":
+        if story.state != "attached":
+            raise ValueError(f"trial {record.id} is {story.state}")
+        story.end("withdrawn", at)
+        story.outcomes = {}
+        return
     if record.kind == "corrected":
         if story.value is None:
             raise ValueError(f"trial {record.id} has no value")

@@ -17,7 +17,7 @@ from botorch_ext.page.parameters import Columns
 from botorch_ext.page.pictures import pictures
 from botorch_ext.page.status import counts
 from botorch_ext.page.strategy_description import arguments, called
-from botorch_ext.page.words import counted, duration, in_words, moment, number, short
+from botorch_ext.page.words import counted, duration, in_words, moment, number, printable, short
 
 # Rows from which on a table is folded.
 _MOST_OPEN = 12
@@ -51,6 +51,7 @@ def page(overview: Overview, now: float, model: ModelSummary) -> str:
         "duration": duration,
         "moment": moment,
         "number": number,
+        "printable": printable,
         "amount": overview.objective.amount,
         "short": _four_digits,
         "rough": lambda value: overview.objective.with_unit(f"{value:.3g}"),

@@ -35,8 +35,9 @@ def counts(overview: Overview) -> str:
     parts = [(len(overview.having(state)), state) for state in _STATES]
     of_asked = ", ".join(f"{count} {state}" for count, state in parts if count)
     words = f"{overview.num_asked} asked" + (f": {of_asked}" if of_asked else "")
-    if attached := len(overview.having("attached")):
-        words += f"; {attached} attached"
+    for state in ("attached", "withdrawn"):
+        if count := len(overview.having(state)):
+            words += f"; {count} {state}"
     if corrected := len(overview.corrected):
         words += f"; {corrected} corrected"
     return words

@@ -18,7 +18,7 @@ def as_table(overview: Overview) -> WrittenTable:
 
     Times are UTC, values those of the user; ``first_value`` is what was told before a value was
     corrected; columns that begin with ``info_`` are what was known when a trial was asked, its mean
-    in the sign of the values.
+    in the sign of the values. ``note`` is there if a trial has a note.
 
     Characters that cannot be printed are escaped.
     """
@@ -31,6 +31,7 @@ def as_table(overview: Overview) -> WrittenTable:
     extra = list(dict.fromkeys(key for known in scalars for key in known))
     heads = [f"{each.name} [{each.unit}]" if each.unit else each.name for each in known_columns]
     own = ["trial", "state", "asked_at", "ended_at", "first_value", "corrected_at"]
+    own += ["note"] * overview.has_notes
     own += [f"info_{key}" for key in extra]
     first, state, *last = free_names(own, [each.name for each in known_columns])
     names = [first, state, *heads, *last]
@@ -40,6 +41,7 @@ def as_table(overview: Overview) -> WrittenTable:
         corrected = story.corrections[-1].at if story.corrections else None
         times = [_time(at) for at in (story.asked_at, story.ended_at, corrected)]
         cells = [*_cells(story, columns, outcomes), *times[:2], first, times[2]]
+        cells += [story.note] * overview.has_notes
         rows.append([_shown(cell) for cell in (*cells, *map(known.get, extra))])
     return WrittenTable([*map(printable, names)], rows)
 
@@ -48,15 +50,15 @@ def as_text(overview: Overview) -> str:
     """All trials in columns of one width. Times are UTC."""
     titles = [each.title for each in (*overview.columns.all, overview.objective)]
     titles += map(short, overview.outcomes)
-    rows = [["trial", "state", *titles, "asked", "told or given up", "was"]]
+    rare = ["was"] * bool(overview.corrected) + ["note"] * overview.has_notes
+    rows = [["trial", "state", *titles, "asked", "told or given up", *rare]]
     for story in overview.stories:
         known = _cells(story, overview.columns, overview.outcomes)
         cells = [number(cell) if isinstance(cell, float) else cell for cell in known]
         was = ", ".join(number(correction.old) for correction in story.corrections)
-        row = [*cells, moment(story.asked_at), moment(story.ended_at), was]
+        texts = {"was": was, "note": short(story.note)}
+        row = [*cells, moment(story.asked_at), moment(story.ended_at), *map(texts.get, rare)]
         rows.append(["" if cell is None else str(cell) for cell in row])
-    if not overview.corrected:
-        rows = [row[:-1] for row in rows]
     return "".join(f"{printable(line)}\n" for line in aligned(rows))
 
 

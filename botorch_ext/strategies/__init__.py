@@ -20,8 +20,10 @@ from botorch_ext.strategies.events import (
     Corrected,
     Event,
     History,
+    Noted,
     Told,
     Trial,
+    Withdrawn,
 )
 from botorch_ext.strategies.fixed_design.breadthwise import BreadthwiseExploration
 from botorch_ext.strategies.fixed_design.certified import CertifiedElimination
@@ -58,6 +60,7 @@ __all__ = [
     "Level",
     "MasterStrategy",
     "MultiModelStrategy",
+    "Noted",
     "OptimisticStrategy",
     "PhasedElimination",
     "RandomSearch",
@@ -72,4 +75,5 @@ __all__ = [
     "ThompsonSampling",
     "Told",
     "Trial",
+    "Withdrawn",
 ]

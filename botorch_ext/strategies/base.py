@@ -50,20 +50,26 @@ from botorch_ext.strategies.event_checks import (
     corrected,
     id_of,
     measured,
+    noted,
     require_outcomes,
     require_plain_noise,
     require_point,
     told,
+    withdrawn,
 )
 from botorch_ext.strategies.events import (
     Abandoned,
     Asked,
     Attached,
+    Change,
     Corrected,
     Event,
     History,
+    Noted,
+    Placeholder,
     Told,
     Trial,
+    Withdrawn,
     as_told_right,
     copied,
     event_in_sign,
@@ -495,6 +501,35 @@ class Strategy(NotedWarnings):
         outcomes = {**history.outcomes.get(id, {}), **event.outcomes}
         self._happen(self._in_sign(replace(event, outcomes=outcomes)))
 
+    def withdraw(self, id: int | Trial) -> None:
+        """Takes an attached result back, which is then no observation any more.
+
+        The trials that were asked stand, and the attached trial keeps its id. Everything that is
+        computed from values is computed again, as if the result had never been attached.
+        Hyperparameters that were fitted are fitted again at the next ask.
+
+        Args:
+            id: The attached trial, or its id.
+
+        Raises:
+            UnknownTrialError: If the trial was not attached, or is already withdrawn.
+        """
+        self._happen(withdrawn(id_of(id, self.history.trials)))
+
+    def note(self, id: int | Trial, text: str) -> None:
+        """Keeps a note with a trial, which changes nothing that the strategy does. ``notes`` of the
+        `history` has all notes.
+
+        Args:
+            id: The trial, or its id.
+            text: The note, in place of the one before; an empty one removes it.
+
+        Raises:
+            UnknownTrialError: If there is no such trial.
+            ValueError: If the note is no text.
+        """
+        self._happen(noted(id_of(id, self.history.trials), text))
+
     def _in_sign(self, event: Event) -> Event:
         """An event in the sign of the user, from what is maximised, or the other way."""
         return event_in_sign(event, self.history.sign)
@@ -819,8 +854,9 @@ class Strategy(NotedWarnings):
             - ``num_asked``, ``num_told``: the numbers of trials that were asked, and told;
             - ``num_initial``: the number of first points, which no model chooses;
             - ``num_initial_data``: the number of observations in ``initial``;
-            - ``pending``, ``abandoned``, ``failed``, ``attached``, ``corrected``: the ids of the
-              trials in these states; failed trials are abandoned ones;
+            - ``pending``, ``abandoned``, ``failed``, ``attached``, ``withdrawn``, ``corrected``:
+              the ids of the trials in these states; failed trials are abandoned ones, and withdrawn
+              ones are no longer attached;
             - ``best``: the point of `best` as ``x`` (in a `Space` also by name, as ``params``) and
               its posterior ``mean``; None before the first observation;
             - ``best_observation``: the best observation, noise included, or None;
@@ -842,13 +878,14 @@ class Strategy(NotedWarnings):
             "strategy": type(self).__name__,
             "minimize": self.minimize,
             "num_asked": self.history.num_asked,
-            "num_told": len(self.history.values) - len(self.history.attached),
+            "num_told": self.history.num_told,
             "num_initial": self._first_points.num,
             "num_initial_data": 0 if self._initial is None else len(self._initial[0]),
             "pending": self.pending,
             "abandoned": sorted(self.history.abandoned),
             "failed": sorted(self.history.failed),
-            "attached": list(self.history.attached),
+            "attached": [id for id in self.history.attached if id in self.history.values],
+            "withdrawn": sorted(self.history.withdrawn),
             "corrected": sorted(self.history.corrected),
             "best": None,
             "best_observation": None,
@@ -1130,6 +1167,10 @@ class Strategy(NotedWarnings):
     def _forget_fits(self, id: int) -> None:
         """Forgets what was fitted to the old value of a trial."""
 
+    def _note_withdrawn(self, event: Withdrawn) -> None:
+        """Adds an event to the history of which `_corrected` has left out the result."""
+        self.history = self.history.after(event)
+
     # --- applying events --------------------------------------------------------------------------
     #
     # An event runs through `after`, which makes a successor, then `_take`, which checks it and
@@ -1152,6 +1193,10 @@ class Strategy(NotedWarnings):
                 return Attached(trial, **measured(trial.id, repeats or value, outcomes, std))
             case Corrected(id, value, outcomes, std, repeats):
                 return corrected(id, repeats or value, outcomes, std)
+            case Withdrawn(id):
+                return withdrawn(id)
+            case Noted(id, text):
+                return noted(id, text)
         raise ValueError(f"events must be those of a strategy, got a {type(event).__name__}")
 
     def _happen(self, event: Event) -> None:
@@ -1160,7 +1205,7 @@ class Strategy(NotedWarnings):
     def _prepare(self, event: Event) -> None:
         """Checks an event from elsewhere, and recalls what was decided with it."""
         self.check_event(event)
-        if not isinstance(event, Asked) or not self._is_play(event.trial.id):
+        if type(event) is not Asked or not self._is_play(event.trial.id):
             return
         try:
             self._recall(event.trial)
@@ -1180,8 +1225,9 @@ class Strategy(NotedWarnings):
         if isinstance(event, Asked | Attached) and event.trial.domain is not self.domain:
             event = replace(event, trial=replace(event.trial, domain=self.domain))
         self.history = self.history.after(event)
-        if isinstance(event, Corrected):
+        if isinstance(event, Change):
             vars(self).update(vars(self._corrected(self.history.events)))
+        if isinstance(event, Change | Noted):
             return
         self._absorb(event)
         # On a GPU a look would make the host wait.
@@ -1194,18 +1240,26 @@ class Strategy(NotedWarnings):
                     self._note_once(said, ModelRefutedWarning)
 
     def _corrected(self, events: Sequence[Event]) -> Self:
-        """The state after all events, with the corrected values up to the last correction. Warnings
-        that were raised before are not raised again."""
+        """The state after all events, with the corrected values, and without those that were
+        withdrawn, up to the last such change. Warnings that were raised before are not raised
+        again."""
         first_state = _StateBeforeEvents(self) if self._first is None else self._first
         after: Self = first_state.state.clone()
         after._first = first_state
         first = events[: _num_until_corrected(events)]
+        gone = {event.id for event in first if isinstance(event, Withdrawn)}
         after._take_as_asked(True)
         for event in as_told_right(first):
             with after.within(after):
-                if isinstance(event, Corrected):
+                if isinstance(event, Change):
                     after.check_event(event)
                     after._forget_fits(event.id)
+                    if isinstance(event, Withdrawn):
+                        after._note_withdrawn(event)
+                elif isinstance(event, Attached) and event.trial.id in gone:
+                    after.check_event(event)
+                    after._apply(Placeholder(event.trial))
+                    after._apply(Abandoned(event.trial.id))
                 else:
                     after._take(event)
         after._take_as_asked(False)
@@ -1243,6 +1297,6 @@ class _StateBeforeEvents(Immutable):
 
 
 def _num_until_corrected(events: Sequence[Event]) -> int:
-    """The number of events up to and including the last correction."""
+    """The number of events up to and including the last change of a result."""
     counts = range(len(events), 0, -1)
-    return next((count for count in counts if isinstance(events[count - 1], Corrected)), 0)
+    return next((count for count in counts if isinstance(events[count - 1], Change)), 0)

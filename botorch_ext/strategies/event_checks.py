@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from botorch_ext.checks import flag, one_number, short, whole_number
+from botorch_ext.checks import flag, is_text, one_number, short, whole_number
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.strategies.events import (
@@ -21,8 +21,10 @@ from botorch_ext.strategies.events import (
     Attached,
     Corrected,
     Event,
+    Noted,
     Told,
     Trial,
+    Withdrawn,
     is_outside_domain,
 )
 
@@ -124,6 +126,19 @@ def abandoned(id: Any, failed: Any) -> Abandoned:
     """The event with this id; raises an error if the id or ``failed`` is impossible."""
     failed = flag(failed, "failed")
     return Abandoned(_plain_id(id), failed)
+
+
+def withdrawn(id: Any) -> Withdrawn:
+    """The event with this id; raises an error if the id is impossible."""
+    return Withdrawn(_plain_id(id))
+
+
+def noted(id: Any, text: Any) -> Noted:
+    """The event that this was noted; raises an error if an argument is impossible."""
+    id = _plain_id(id)
+    if not is_text(text):
+        raise ValueError(f"text must be a text, got {short(text)} for trial {id}")
+    return Noted(id, text)
 
 
 def id_of(given: Any, trials: Sequence[Trial]) -> int:

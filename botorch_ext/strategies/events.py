@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -23,6 +23,8 @@ from botorch_ext.state import Log, shallow
 
 # The number of coordinates that a message shows.
 _MOST_SHOWN = 10
+T = TypeVar("T")
+
 _UNCHANGING = {bool, int, float, str, type(None)}
 
 
@@ -211,7 +213,10 @@ class Attached:
 
     Args:
         trial: The trial that holds the point, with the next id.
-        value: The observation, as for `Told`; so are the other arguments.
+        value: The observation, as for `Told`.
+        outcomes: The other measured numbers, as for `Told`.
+        std: The standard error, as for `Told`.
+        repeats: The observations of repeats, as for `Told`.
     """
 
     trial: Trial
@@ -227,7 +232,10 @@ class Corrected:
 
     Args:
         id: The id of the trial.
-        value: The right observation, as for `Told`; so are the other arguments.
+        value: The right observation, as for `Told`.
+        outcomes: The other measured numbers, as for `Told`.
+        std: The standard error, as for `Told`.
+        repeats: The observations of repeats, as for `Told`.
     """
 
     id: int
@@ -237,7 +245,43 @@ class Corrected:
     repeats: tuple[float, ...] = ()
 
 
-Event = Asked | Told | Abandoned | Attached | Corrected
+@dataclass(frozen=True)
+class Withdrawn:
+    """The event that an attached result was taken back. Its trial keeps its id.
+
+    Args:
+        id: The id of the trial.
+    """
+
+    id: int
+
+
+@dataclass(frozen=True)
+class Noted:
+    """The event that a note was written to a trial, in place of the one before.
+
+    Args:
+        id: The id of the trial.
+        text: The note; an empty one removes it.
+    """
+
+    id: int
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Placeholder(Asked):
+    """The event that stands, in replays alone, for an attached result that was withdrawn later.
+    `Abandoned` follows at once, so that nothing but the id is left of the trial.
+
+    Args:
+        trial: The trial that was attached.
+    """
+
+
+Event = Asked | Told | Abandoned | Attached | Corrected | Withdrawn | Noted
+# The events that change a result after it was told or attached.
+Change = Corrected | Withdrawn
 
 
 def measured_in(event: Told | Attached | Corrected) -> dict[str, Any]:
@@ -256,7 +300,7 @@ def copied(event: Event) -> Event:
 
 def event_in_sign(event: Event, sign: float) -> Event:
     """An event whose values are multiplied by the sign of a user, as for `in_sign`."""
-    if sign > 0 or isinstance(event, Abandoned):
+    if sign > 0 or isinstance(event, Abandoned | Withdrawn | Noted):
         return event
     if isinstance(event, Asked):
         return Asked(replace(event.trial, info=in_sign(event.trial.info, sign)))
@@ -291,7 +335,8 @@ class History:
       value is the average, of results that have them;
     - ``abandoned``, ``failed``, ``corrected``: sets of ids; failed trials are abandoned ones;
     - ``attached``: a list of ids, ascending; ``outside``: the set of those whose points lie outside
-      the domain.
+      the domain; ``withdrawn``: the set of those that have no value any more;
+    - ``notes``: a dict from ids to notes, of trials that have one.
 
     Args:
         sign: The factor from values to what the user told: -1 if the user minimises.
@@ -309,6 +354,8 @@ class History:
         self.attached: list[int] = []
         self.outside: set[int] = set()
         self.corrected: set[int] = set()
+        self.withdrawn: set[int] = set()
+        self.notes: dict[int, str] = {}
         self._pending: dict[int, None] = {}
         self.sign = sign
 
@@ -365,6 +412,11 @@ class History:
         return len(self.trials) - len(self.attached)
 
     @property
+    def num_told(self) -> int:
+        """The number of trials that were told; attached results do not count."""
+        return len(self.values) - len(self.attached) + len(self.withdrawn)
+
+    @property
     def unanswered(self) -> list[int]:
         """The ids of trials that are pending or failed, in the order of asking."""
         return sorted((*self._pending, *self.failed)) if self.failed else self.pending
@@ -415,23 +467,30 @@ class History:
             case Asked(trial):
                 new.trials = self.trials.with_item(trial)
                 new._pending = self._pending | {trial.id: None}
+                if isinstance(event, Placeholder):
+                    new._attach(trial)
             case Told(id, value):
                 new.values = self.values | {id: value}
-                new._pending = {other: None for other in self._pending if other != id}
+                new._pending = _without(self._pending, id)
             case Abandoned(id, failed):
-                new.abandoned = self.abandoned | {id}
+                if not self.is_attached(id):  # it is no placeholder
+                    new.abandoned = self.abandoned | {id}
                 if failed:
                     new.failed = self.failed | {id}
-                new._pending = {other: None for other in self._pending if other != id}
+                new._pending = _without(self._pending, id)
             case Attached(trial, value):
-                new.attached = [*self.attached, trial.id]
-                if is_outside_domain(trial):
-                    new.outside = self.outside | {trial.id}
+                new._attach(trial)
                 new.trials = self.trials.with_item(trial)
                 new.values = self.values | {trial.id: value}
             case Corrected(id, value):
                 new.corrected = self.corrected | {id}
                 new.values = self.values | {id: value}
+            case Withdrawn(id):
+                new.withdrawn = self.withdrawn | {id}
+                for name in ("values", "outcomes", "stds", "repeats"):
+                    setattr(new, name, _without(getattr(self, name), id))
+            case Noted(id, text):
+                new.notes = self.notes | {id: text} if text else _without(self.notes, id)
         if isinstance(event, Told | Attached | Corrected):
             id = event.trial.id if isinstance(event, Attached) else event.id
             if event.outcomes:
@@ -446,7 +505,8 @@ class History:
         """Raises an error unless the event can follow.
 
         Raises:
-            UnknownTrialError: If the trial is not pending, or has no value to correct.
+            UnknownTrialError: If the trial is not pending, or has no value to correct, or was not
+                attached, or does not exist, as the event needs it.
             ValueError: If the value is NaN or infinite, or if a new trial has not the next id.
         """
         if isinstance(event, Asked | Attached):
@@ -461,19 +521,38 @@ class History:
             shown = self.sign * event.value
             raise ValueError(f"value must be finite, got {shown} for trial {id}")
 
-    def _check_id(self, event: Told | Abandoned | Corrected) -> None:
-        corrects = isinstance(event, Corrected)
-        if event.id not in (self.values if corrects else self._pending):
-            state = "never asked"
-            if event.id in self._pending:
-                state = "pending"
-            elif event.id in self.values:
-                how = "attached" if self.is_attached(event.id) else "already told"
-                state = f"{how} ({self.sign * self.values[event.id]}); correct changes a value"
-            elif event.id in self.abandoned:
-                state = "abandoned; attach adds its result" if corrects else "abandoned"
-            kind = "trials that have a value" if corrects else "pending trials"
-            raise UnknownTrialError(f"id must be one of the {kind}, got {event.id}: {state}")
+    def _check_id(self, event: Told | Abandoned | Corrected | Withdrawn | Noted) -> None:
+        id, is_told = event.id, event.id in self.values
+        # In a replay with placeholders such a result has no value.
+        is_attached = self.is_attached(id) and id not in self.withdrawn
+        match event:
+            case Told() | Abandoned():
+                kind, can_come = "pending trials", id in self._pending
+            case Corrected():
+                kind, can_come = "trials that have a value", is_told or is_attached
+            case Withdrawn():
+                kind, can_come = "attached results", is_attached
+            case Noted():
+                kind, can_come = "trials", 0 <= id < len(self.trials)
+        if can_come:
+            return
+        state = "never asked"
+        if id in self._pending:
+            state = "pending; abandon gives it up" if isinstance(event, Withdrawn) else "pending"
+        elif is_told:
+            how = "attached" if is_attached else "already told"
+            state = f"{how} ({self.sign * self.values[id]}); correct changes a value"
+        elif id in self.abandoned or id in self.withdrawn:
+            state = "withdrawn" if id in self.withdrawn else "abandoned"
+            if isinstance(event, Corrected):
+                state += "; attach adds its result"
+        raise UnknownTrialError(f"id must be one of the {kind}, got {id}: {state}")
+
+    def _attach(self, trial: Trial) -> None:
+        """Adds a trial to the attached ones of this history, which is being made."""
+        self.attached = [*self.attached, trial.id]
+        if is_outside_domain(trial):
+            self.outside = self.outside | {trial.id}
 
     def told_points(self, like: Tensor) -> tuple[Tensor, Tensor]:
         """The told and attached points, and their values, in the order of telling.
@@ -493,3 +572,8 @@ class History:
             columns.append(torch.stack(contexts))
         X = torch.cat(columns, dim=-1)
         return X, X.new_tensor(list(self.values.values()))
+
+
+def _without(known: dict[int, T], id: int) -> dict[int, T]:
+    """A dict without an id."""
+    return {other: value for other, value in known.items() if other != id}

@@ -71,7 +71,7 @@ class FirstPoints(Immutable):
             return history.asked_before(id) < self.num
         if id < len(history.trials):
             return "initial" in history.trials[id].info
-        return id - len(history.abandoned) < self.num
+        return id - len(history.abandoned) - len(history.withdrawn) < self.num
 
     def at(
         self, history: History, id: int, choices: Choices, seed: int

@@ -20,7 +20,7 @@ from botorch_ext.studies.sheets import IN_MEMORY, Origin, harmless
 TRIAL = "trial"
 # Other columns of tables that this library writes.
 _WRITTEN = re.compile(
-    r"(state|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
+    r"(state|note|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
     r"|(observed )?[\d.]+ %|.* repeats)_*"
 )
 _WITH_UNIT = re.compile(r"(?P<name>.*\S)\s*[\[(](?P<unit>[^\[\]()]*)[\])]")

@@ -12,8 +12,10 @@ from botorch_ext.strategies.events import (
     Attached,
     Corrected,
     Event,
+    Noted,
     Told,
     Trial,
+    Withdrawn,
     measured_in,
 )
 from botorch_ext.studies.description import versions
@@ -40,6 +42,10 @@ def as_text(event: Event) -> str:
             record = PlainRecord("corrected", id, **measured_in(event))
         case Abandoned(id, failed):
             record = PlainRecord("abandoned", id, failed=failed)
+        case Withdrawn(id):
+            record = PlainRecord("withdrawn", id)
+        case Noted(id, text):
+            record = PlainRecord("noted", id, text=text)
     return replace(record, version=versions()["botorch-ext"]).line()
 
 
@@ -69,6 +75,10 @@ def from_text(text: str, like: Tensor) -> Event:
             return Corrected(record.id, *measured)
         case "abandoned":
             return Abandoned(record.id, record.failed)
+        case "withdrawn":
+            return Withdrawn(record.id)
+        case "noted":
+            return Noted(record.id, record.text)
 
 
 def _of_trial(kind: Kind, trial: Trial) -> PlainRecord:

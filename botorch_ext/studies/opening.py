@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from botorch_ext.studies.journal import Journal
 
 
-def is_text(name: str) -> bool:
-    """Whether a text can be written in UTF-8."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:  # half of a pair of surrogates
-        return False
-    return True
-
-
 def opened(
     place: str | os.PathLike[str],
     name: str,

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from botorch_ext.checks import is_text
 from botorch_ext.exceptions import BrokenStudyError
 
-Kind = Literal["asked", "attached", "told", "corrected", "abandoned"]
+Kind = Literal["asked", "attached", "told", "corrected", "abandoned", "withdrawn", "noted"]
 
 _NOT_FINITE = "not finite"
 # The entries of each kind of event besides its id. Events with a value may also have outcomes, a
@@ -21,6 +22,8 @@ _ENTRIES: dict[Kind, tuple[str, ...]] = {
     "told": ("value",),
     "corrected": ("value",),
     "abandoned": ("failed",),
+    "withdrawn": (),
+    "noted": ("text",),
 }
 
 
@@ -39,6 +42,7 @@ class PlainRecord:
         std: The standard error of the value, or None.
         repeats: The observations of which the value is the average, if it is one.
         failed: Whether the evaluation of an abandoned trial failed.
+        text: The note, if the event is one.
         version: The version of the library that wrote the event; None in older studies.
     """
 
@@ -52,6 +56,7 @@ class PlainRecord:
     std: float | None = None
     repeats: tuple[float, ...] = ()
     failed: bool = False
+    text: str = ""
     version: str | None = None
 
     @classmethod
@@ -170,6 +175,12 @@ def _version(value: Any) -> str | None:
     return value
 
 
+def _text(value: Any) -> str:
+    if not is_text(value):
+        raise ValueError(f"{value!r} is no text")
+    return value
+
+
 def _entries(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"{value!r} has no entries")
@@ -182,4 +193,5 @@ _CHECKED = {
     "info": _entries,
     "value": _number,
     "failed": lambda given: given is True,
+    "text": _text,
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from torch import Tensor
 
-from botorch_ext.checks import flag
+from botorch_ext.checks import flag, is_text
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import NoStudyError, StudyError, TableWarning
 from botorch_ext.strategies import (
@@ -27,7 +27,7 @@ from botorch_ext.strategies.noted_warnings import level_of_the_caller
 from botorch_ext.studies.column_heads import ColumnHeads
 from botorch_ext.studies.description import described_strategy
 from botorch_ext.studies.kept_strategy import KeptStrategy
-from botorch_ext.studies.opening import is_text, opened
+from botorch_ext.studies.opening import opened
 from botorch_ext.studies.result_tables import (
     Result,
     attach_all,
@@ -115,13 +115,13 @@ class Study:
                 "strategy must have no trials, which come from the file of a study, got one with "
                 f"{len(strategy.history.trials)}"
             )
-        if not isinstance(name, str) or not name or not is_text(name):
+        if not name or not is_text(name):
             raise ValueError(f"name must be a text that is not empty, got {name!r}")
         if minimize is not None and not isinstance(minimize, bool):
             raise ValueError(f"minimize must be True, False or None, got {minimize!r}")
         texts = {"objective": objective, "unit": unit}
         for key, text in texts.items():
-            if text is not None and not (isinstance(text, str) and text.strip() and is_text(text)):
+            if text is not None and not (is_text(text) and text.strip()):
                 raise ValueError(f"{key} must be a text that is not empty, got {text!r}")
         self._look_at(*opened(place, name, minimize, strategy, texts), texts)
 
@@ -334,7 +334,7 @@ class Study:
         Rows of a table that lie outside the space are kept as data where the method
         ``takes_outside``: its model learns from them, and they are never asked. They are named in
         a warning. A table whose rows all lie outside is refused, since it may be in other units.
-        An attached result cannot be taken back; `correct` changes its value.
+        `correct` changes an attached result, and `withdraw` takes it back.
 
         Args:
             x: A point, or without a value a table: a pandas data frame, or a list of dicts, with
@@ -433,6 +433,31 @@ class Study:
         """
         self._kept.change(lambda strategy: strategy.correct(id, value, outcomes, std=std))
 
+    def withdraw(self, id: int | Trial) -> None:
+        """Takes an attached result back, as `Strategy.withdraw` does.
+
+        Args:
+            id: The attached trial, or its id.
+
+        Raises:
+            UnknownTrialError: The trial was not attached, is already withdrawn, or is one of
+                another study.
+        """
+        self._kept.change(lambda strategy: strategy.withdraw(id))
+
+    def note(self, id: int | Trial, text: str) -> None:
+        """Keeps a note with a trial, as `Strategy.note` does. Tables show it.
+
+        Args:
+            id: The trial, or its id.
+            text: The note, in place of the one before; an empty one removes it.
+
+        Raises:
+            UnknownTrialError: There is no such trial, or it is one of another study.
+            ValueError: The note is no text.
+        """
+        self._kept.change(lambda strategy: strategy.note(id, text))
+
     # --- what is known ----------------------------------------------------------------------------
 
     @property
@@ -476,12 +501,12 @@ class Study:
 
         Returns:
             A row for each trial, with the columns ``trial``, the id; ``state``, one of told,
-            attached, pending, abandoned and failed; the parameters and contexts by name; the value
-            under the name of the objective; the outcomes by name; ``asked_at`` and ``ended_at`` in
-            UTC; and, if a trial recorded them, ``predicted mean`` and ``predicted std`` at the time
-            of asking. A column
-            of the library whose name a parameter, a context or the objective has is called
-            ``state_``, ``asked_at_`` and so on.
+            attached, withdrawn, pending, abandoned and failed; the parameters and contexts by name;
+            the value under the name of the objective; the outcomes by name; ``asked_at`` and
+            ``ended_at`` in UTC; if a trial recorded them, ``predicted mean`` and ``predicted std``
+            at the time of asking; and ``note`` if a trial has one. A column of the library whose
+            name a parameter, a context or the objective has is called ``state_``, ``asked_at_`` and
+            so on.
 
         Raises:
             ImportError: pandas is not installed.

@@ -41,7 +41,7 @@ def trials_frame(
         record = PlainRecord.read(entry.body)
         if record.kind == "asked":
             asked[record.id] = entry.at
-        elif record.kind != "corrected":
+        elif record.kind not in ("corrected", "noted"):
             ended[record.id] = entry.at
     history = strategy.history
     shown = [trial.copy(history.sign) for trial in history.trials]
@@ -70,6 +70,8 @@ def trials_frame(
             after[f"predicted {key}"] = [
                 value if isinstance(value, float) else math.nan for value in found
             ]
+    if history.notes:
+        after["note"] = [history.notes.get(trial.id, "") for trial in shown]
     return table(before, named, after)
 
 
@@ -133,6 +135,8 @@ def _context_of(trial: Trial, strategy: Strategy) -> dict[str, Any]:
 
 def _state(id: int, strategy: Strategy) -> str:
     history = strategy.history
+    if id in history.withdrawn:
+        return "withdrawn"
     if history.is_attached(id):
         return "attached"
     if id in history.values:

@@ -16,7 +16,17 @@ import torch
 from botorch_ext.domains import Space, host
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
-from botorch_ext.strategies import Abandoned, Asked, Attached, Corrected, Strategy, Told, Trial
+from botorch_ext.strategies import (
+    Abandoned,
+    Asked,
+    Attached,
+    Corrected,
+    Noted,
+    Strategy,
+    Told,
+    Trial,
+    Withdrawn,
+)
 from botorch_ext.testing.interrupting import files_of, lines_of
 from botorch_ext.testing.nearness import assert_near
 from botorch_ext.testing.refusals import refused
@@ -39,6 +49,8 @@ LAWS: dict[str, str] = {
     "confirm": "a correction that changes nothing leaves beliefs",
     "slip": "a value that was corrected is as if it had been told right",
     "correct": "report and best say what happened",
+    "withdraw": "report and best say what happened",
+    "note": "a note changes nothing else",
     "copy": "a copy goes its own way",
     "consider": "what comes after leaves the state before it",
     "refuse": "impossible calls are refused as a whole",
@@ -48,7 +60,7 @@ LAWS: dict[str, str] = {
     "interrupt": "calls broken off anywhere are made or not",
 }
 #: The kinds of a whole session: all of them, with as many asks and tells as they need.
-DECK: tuple[str, ...] = (*LAWS, *("ask", "tell") * 3, "ask", "fail", "correct", "ask three")
+DECK: tuple[str, ...] = (*LAWS, *("ask", "tell") * 3, "ask", "fail", "correct", "ask three", "read")
 
 
 def drawn_session(num_actions: int, seed: int) -> list[Action]:
@@ -129,7 +141,8 @@ class Machine:
         self.pending: list[int] = []
         self.values: dict[int, float] = {}
         self.ids: dict[str, list[int]] = {
-            kind: [] for kind in ("asked", "abandoned", "failed", "attached", "corrected")
+            kind: []
+            for kind in ("asked", "abandoned", "failed", "attached", "withdrawn", "corrected")
         }
         # Whether all trials were chosen by the values that are right now.
         self.is_straight = True
@@ -151,6 +164,10 @@ class Machine:
         if kind in ("tell", "wrong", "slip", "abandon", "fail") and not self.pending:
             kind = "ask"
         if kind in ("correct", "confirm") and not self.values:
+            kind = "ask"
+        if (kind == "withdraw" and not self.ids["attached"]) or (
+            kind == "note" and not self.offered
+        ):
             kind = "ask"
         self.law = LAWS[kind]
         getattr(self, f"_{kind.replace(' ', '_')}")(share, noise)
@@ -262,6 +279,21 @@ class Machine:
     def _note_corrected(self, id: int) -> None:
         self.ids["corrected"] = sorted({*self.ids["corrected"], id})
 
+    def _withdraw(self, share: float, noise: float) -> None:
+        id = self._one(self.ids["attached"], share)
+        self.strategy.withdraw(id)
+        del self.values[id]
+        self.ids["attached"].remove(id)
+        self.ids["withdrawn"] = sorted([*self.ids["withdrawn"], id])
+        self.is_straight = False
+
+    def _note(self, share: float, noise: float) -> None:
+        before, id = state(self.strategy), self._one(range(len(self.offered)), share)
+        self.strategy.note(id, f"{noise}")
+        after = state(self.strategy)
+        assert after.pop("events")[:-1] == before.pop("events") and after == before
+        assert self.strategy.history.notes[id] == f"{noise}"
+
     def _confirm(self, share: float, noise: float) -> None:
         if self.subject.refits_after_correction or not self.is_straight:
             return
@@ -346,6 +378,8 @@ class Machine:
             Abandoned(id, failed=True) for id in ids
         ]
         events += [Corrected(id, -0.27, self._others(-0.27)) for id in list(self.values)[:1]]
+        events += [Withdrawn(id) for id in self.ids["attached"][:1]]
+        events += [Noted(id, "dull") for id in range(len(self.offered))[:1]]
         if strategy.refuses_attached is None:
             ahead = strategy.clone()
             x, context = strategy.domain.sample(1, seed=5)[0], self.offer().get("context")
@@ -436,6 +470,8 @@ class Machine:
             yield lambda strategy, id=id: strategy.abandon(id, failed=True)
         for told in list(self.values)[:1]:
             yield lambda strategy, told=told: strategy.correct(told, -0.4, self._others(-0.4))
+        for attached in self.ids["attached"][:1]:
+            yield lambda strategy, attached=attached: strategy.withdraw(attached)
         if self.strategy.refuses_attached is None:
             yield lambda strategy: strategy.attach(
                 x, 0.1, offer.get("context"), outcomes=self._others(0.1)
@@ -452,7 +488,7 @@ class Machine:
         told = [id for id in self.values if id not in self.ids["attached"]]
         assert (report["num_asked"], report["num_told"]) == (len(self.ids["asked"]), len(told))
         assert report["pending"] == strategy.pending == self.pending
-        for kind in ("abandoned", "failed", "attached", "corrected"):
+        for kind in ("abandoned", "failed", "attached", "withdrawn", "corrected"):
             assert report[kind] == self.ids[kind], kind
         assert list(strategy.history.as_told.items()) == list(self.values.items())
         X, Y = strategy.evaluated()

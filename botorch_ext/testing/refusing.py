@@ -27,7 +27,7 @@ def impossible_calls(
         offer: The arguments of its next ask.
     """
     history, pending, told = strategy.history, strategy.pending, list(strategy.history.values)
-    gone, x = sorted(history.abandoned), strategy.domain.sample(1, seed=0)[0]
+    gone, x = sorted(history.abandoned | history.withdrawn), strategy.domain.sample(1, seed=0)[0]
     context = offer.get("context")
     for value in (NAN, INF, None, "1"):
         for id in pending[:1]:
@@ -40,6 +40,9 @@ def impossible_calls(
         yield (lambda i=id: strategy.abandon(i)), UnknownTrialError
     for id in (*pending[:1], *gone[:1], 999, -1, None, "0"):
         yield (lambda i=id: strategy.correct(i, 0.1)), UnknownTrialError
+        yield (lambda i=id: strategy.withdraw(i)), UnknownTrialError
+    for id in (999, -1, None, "0"):
+        yield (lambda i=id: strategy.note(i, "dull")), UnknownTrialError
     for id in pending[:1]:
         yield (lambda i=id: strategy.abandon(i, failed=1)), ValueError
     yield (lambda: strategy.attach(x + 99.0, 0.1, context)), ValueError

@@ -16,9 +16,11 @@ from botorch_ext.strategies import (
     Attached,
     Corrected,
     Event,
+    Noted,
     Strategy,
     Told,
     Trial,
+    Withdrawn,
 )
 from botorch_ext.testing.subjects import Tried, others
 
@@ -150,6 +152,10 @@ def plain(event: Event) -> list[Any]:
             return ["attached", plain(Asked(trial)), value, *_plain_outcomes(outcomes)]
         case Corrected(id, value, outcomes):
             return ["corrected", id, value, *_plain_outcomes(outcomes)]
+        case Withdrawn(id):
+            return ["withdrawn", id]
+        case Noted(id, text):
+            return ["noted", id, text]
 
 
 def _plain_outcomes(outcomes: Mapping[str, float]) -> list[Any]:
@@ -172,4 +178,8 @@ def from_plain(record: list[Any]) -> Event:
             return Attached(inner.trial, value, *outcomes)
         case ["corrected", id, value, *outcomes]:
             return Corrected(id, value, *outcomes)
+        case ["withdrawn", id]:
+            return Withdrawn(id)
+        case ["noted", id, text]:
+            return Noted(id, text)
     raise ValueError(f"record must be the plain form of an event, got {record!r}")

@@ -207,6 +207,31 @@ def test_values_on_the_line_are_written_as_people_write_them(capsys, typed, valu
     assert study.strategy.history.values == {0: value}
 
 
+def test_an_attached_result_is_withdrawn_and_a_note_kept(path, clock, capsys):
+    week(path, clock)
+    assert shown(capsys, "withdraw", path, "5") == "withdrew trial 5\n"
+    assert shown(capsys, "note", path, "1", "=1+1\x1b[31m") == "noted trial 1\n"
+    assert shown(capsys, "note", path, "5", "in another unit") == "noted trial 5\n"
+    assert "got 5: withdrawn" in refused(capsys, "withdraw", path, "5")
+    assert "got 0: already told" in refused(capsys, "withdraw", path, "0")
+    rows = rows_of(shown(capsys, "trials", path, "--csv"))
+    assert [row["state"] for row in rows][-2:] == ["pending", "withdrawn"]
+    assert rows[5]["value"] == "" and rows[5]["ended_at"] > rows[0]["ended_at"]
+    assert [row["note"] for row in rows][1::4] == ["'=1+1\\x1b[31m", "in another unit"]
+    lines = shown(capsys, "trials", path).splitlines()
+    assert lines[0].split()[-2:] == ["was", "note"] and lines[2].endswith(" =1+1\\x1b[31m")
+    assert lines[6].endswith("in another unit")
+    status = shown(capsys, "status", path)
+    assert "5 asked: 2 told, 1 pending, 1 failed, 1 abandoned; 1 withdrawn; 1 corrected" in status
+    assert "last result  0.333333, trial 0" in status and "best so far  0.71" in status
+    page = path.with_name("page.html")
+    shown(capsys, "report", path, "--without-model", "-o", page)
+    assert ">in another unit</td>" in page.read_text()
+    assert shown(capsys, "note", path, "1", "") == "removed the note of trial 1\n"
+    assert shown(capsys, "note", path, "5", "") == "removed the note of trial 5\n"
+    assert "note" not in rows_of(shown(capsys, "trials", path, "--csv"))[0]
+
+
 def test_a_terminal_shows_how_long_a_command_takes(path, capsys, monkeypatch):
     bx.Study(path, RandomSearch(bx.Box([(0, 1)])))
 
@@ -408,6 +433,9 @@ CORRECTED = {"event": "corrected", "id": 0, "value": 1.0}
         [ASKED, ABANDONED, TOLD],
         [ASKED, TOLD | {"id": -1}],
         [ASKED, CORRECTED],
+        [ASKED, TOLD, {"event": "withdrawn", "id": 0}],
+        [{"event": "noted", "id": 0, "text": "dull"}],
+        [ASKED, {"event": "noted", "id": 0, "text": 3}],
         [ASKED, TOLD | {"value": {"not finite": "nan"}}],
     ],
 )

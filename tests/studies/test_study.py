@@ -22,6 +22,7 @@ from botorch_ext.exceptions import (
     AnotherStrategyError,
     ForkedStudyError,
     StudyError,
+    TableWarning,
     UnknownTrialError,
     UnreachableStudyError,
     VersionWarning,
@@ -42,6 +43,8 @@ def test_what_returned_is_on_disk(path):
         (lambda: study.correct(0, 0.75), 6),
         (lambda: study.attach([{"x0": 0.1, "x1": 3.0, "value": v} for v in (1.0, 2.0)]), 8),
         (lambda: study.tell_all({trial.id: 0.1 for trial in study.ask(2)}), 12),
+        (lambda: study.withdraw(2), 13),
+        (lambda: study.note(2, "in another unit"), 14),
     ]:
         call()
         with closing(sqlite3.connect(path)) as other:
@@ -81,6 +84,33 @@ def test_opening_decides_nothing_and_takes_each_event_once(path):
     again = bx.Study(path, Counts(BOX))
     assert (Counts.decided, Counts.absorbed) == (0, len(again.events) - 3)
     assert again.report() == study.report() and again.report()["corrected"] == [1, 2]
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_a_withdrawn_result_and_a_note_are_kept(path, minimize):
+    study = bx.Study(path, gp_bucb(), minimize=minimize)
+    rows = [{"x0": 0.1, "x1": 3.0, "value": 0.5}, {"x0": 0.4, "x1": 4.0, "value": 80.0}]
+    study.attach(rows)
+    asked = study.ask()
+    study.withdraw(1)
+    for id, text in ((1, "in another unit"), (0, "=1+1\n"), (asked, "dull"), (asked, "")):
+        study.note(id, text)
+    frame = study.to_pandas()
+    assert frame["state"].tolist() == ["attached", "withdrawn", "pending"]
+    assert frame["note"].tolist() == ["=1+1\n", "in another unit", ""]
+    assert frame["value"].isna().tolist() == [False, True, True]
+    assert study.best()[0].tolist() == [0.1, 3.0]
+    again = bx.Study(path, gp_bucb())
+    assert again.report() == study.report() and again.report()["withdrawn"] == [1]
+    assert again.strategy.history.notes == {1: "in another unit", 0: "=1+1\n"}
+    assert again.to_pandas().equals(frame)
+    (trial,) = study.attach(rows[1:])  # it is no repeat of the withdrawn one
+    assert trial.id == 3
+    other = bx.Study(path, gp_bucb(), name="other", minimize=minimize)
+    with pytest.warns(TableWarning):
+        other.attach(frame)
+    assert len(other.events) == 1
+    assert "note" not in other.to_pandas()
 
 
 #: The numbers of records that have the units and the sign of the values.
@@ -262,6 +292,8 @@ def test_what_is_refused_leaves_the_study_as_it_was(path):
         (lambda: study.tell(1, 4.0), UnknownTrialError, r"already told \(5.0\)"),
         (lambda: study.abandon(1), UnknownTrialError, "1"),
         (lambda: study.correct(0, 4.0), UnknownTrialError, "0"),
+        (lambda: study.withdraw(0), UnknownTrialError, "0"),
+        (lambda: study.note(9, "dull"), UnknownTrialError, "9"),
         (lambda: study.attach(POINTS.points[3], -float("inf")), ValueError, "got -inf"),
         (lambda: study.attach([0.5, 2.5], 1.0), ValueError, "one of the 40 points"),
         (lambda: study.attach(POINTS.points[3], 1.0, repeat=True), ValueError, "repeat"),

@@ -343,6 +343,8 @@ STRATEGIES = [
     row("scene.strategy.tell", id=3),
     row("scene.strategy.abandon", id=3),
     row("scene.strategy.correct", id=1, value=0.3),
+    row("scene.strategy.withdraw", id=4),
+    row("scene.strategy.note", id=1, text="dull"),
     of("scene.strategy.attach", "x=places", lambda s: {"x": s.X[0]}),
     of("scene.strategy.predict", "points=places", lambda s: {"points": s.X}),
     of("plan", "population=places", lambda s: {"domain": s.box, "model": s.gp, "q": 2}),
@@ -378,6 +380,8 @@ STUDIES = [
     row("scene.study.tell", id=3),
     row("scene.study.abandon", id=4),
     row("scene.study.correct", id=1, value=0.3),
+    row("scene.study.withdraw", id=5),
+    row("scene.study.note", id=1, text="dull"),
     of("scene.study.predict", "points=places", lambda s: {"points": s.X}),
 ]
 

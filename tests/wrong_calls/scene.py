@@ -67,7 +67,7 @@ class Scene:
         return bx.OptimisticStrategy(self.grid, self.model(), 2.0, seed=1)
 
     def asked(self, domain: Any, kernel: Any = None, contexts: Any = None, **given: Any) -> Any:
-        """Three trials have values, the fourth is pending."""
+        """Three trials have values, the fourth is pending, the fifth is attached."""
         model = bx.KernelGP(kernel or self.kernel, LAMBDA)
         made = bx.OptimisticStrategy(
             domain, model, 2.0, seed=1, num_initial=4, context_domain=contexts
@@ -75,6 +75,7 @@ class Scene:
         for value in self.Y.tolist():
             made.tell(made.ask(**given).id, value)
         made.ask(**given)
+        made.attach(self.X[0], 0.3, **given)
         return made
 
     @property
@@ -124,6 +125,7 @@ def _study() -> bx.Study:
     for value in (0.3, -0.2, 0.1):
         begun.tell(begun.ask(), value)
     begun.ask(2)
+    begun.attach({"a": 3.0, "b": -2.0}, 0.2)
     return begun
 
 

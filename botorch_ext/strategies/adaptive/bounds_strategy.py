@@ -339,7 +339,7 @@ class BoundsStrategy(Strategy):
         """The observations of trials that models chose, in the order of telling."""
         plays, t = [], self._num_data_before
         for event in self.history.events:
-            if isinstance(event, Attached):
+            if isinstance(event, Attached) and event.trial.id not in self.history.withdrawn:
                 t += 1
             elif isinstance(event, Told) and event.id not in self._rows.told_too_late:
                 t += 1

@@ -516,6 +516,8 @@ class ParticleStrategy(Strategy):
                 raise ValueError(f"particles in the {name} must be there for the first trial")
             return played
         num, width = self.particles.number(self._num_data), len(trial.point) + 2
+        if self._is_corrected:  # results that were there may be withdrawn
+            num = len(record.values)
         for key, shape in (("parameters", (num, width)), ("values", (num,))):
             rows = getattr(record, key)
             found = {(len(rows), len(row)) if len(shape) > 1 else (len(rows),) for row in rows}

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -22,8 +22,11 @@ from botorch_ext.strategies.events import (
     Attached,
     Corrected,
     Event,
+    Noted,
+    Placeholder,
     Told,
     Trial,
+    Withdrawn,
 )
 
 
@@ -134,7 +137,7 @@ class MasterStrategy(Strategy):
         return {
             "strategy": type(base).__name__,
             "num_asked": base.history.num_asked,
-            "num_told": len(base.history.values) - len(base.history.attached),
+            "num_told": base.history.num_told,
             "best": None if x is None else {"x": x.tolist(), "mean": mean},
         }
 
@@ -222,7 +225,7 @@ class MasterStrategy(Strategy):
     def _absorb(self, event: Event) -> None:
         position, own = self._own_event(event)
         base = self.bases[position]
-        if isinstance(event, Asked):
+        if type(event) is Asked:
             base._apply(own)
         else:
             base = self.bases[position] = base.after(own)
@@ -234,18 +237,18 @@ class MasterStrategy(Strategy):
     def _own_event(self, event: Event) -> tuple[int, Event]:
         """The position of the base that an event belongs to, and the event for that base."""
         match event:
-            case Asked(trial):
-                position = trial.info["base"]
-                return position, Asked(self._own_trial(trial, len(self._ids[position])))
-            case Told(id) | Abandoned(id) | Corrected(id):
+            case Told(id) | Abandoned(id) | Corrected(id) | Withdrawn(id) | Noted(id):
                 position, own_id = self._base_and_id(id)
                 return position, replace(event, id=own_id)
-            case Attached(trial):
+            case Attached(trial) | Placeholder(trial):
                 position = trial.info["base"]
                 base, id = self.bases[position], len(self._ids[position])
                 context = None if base.context_space is None else trial.context
                 info = base._info_of_attached(trial.x.unsqueeze(0), context)
                 return position, replace(event, trial=Trial(id, trial.x.clone(), context, info))
+            case Asked(trial):
+                position = trial.info["base"]
+                return position, Asked(self._own_trial(trial, len(self._ids[position])))
 
     def _take_as_asked(self, is_corrected: bool) -> None:
         super()._take_as_asked(is_corrected)
@@ -255,6 +258,11 @@ class MasterStrategy(Strategy):
     def _forget_fits(self, id: int) -> None:
         position, own_id = self._base_and_id(id)
         self.bases[position]._forget_fits(own_id)
+
+    def _note_withdrawn(self, event: Withdrawn) -> None:
+        super()._note_withdrawn(event)
+        position, own = self._own_event(event)
+        self.bases[position]._note_withdrawn(cast(Withdrawn, own))
 
     def _base_and_id(self, id: int) -> tuple[int, int]:
         """The position of the base that a trial belongs to, and its id there."""
