@@ -28,6 +28,8 @@ NOT_POINTS: list[Any] = [
 #: The wrong values of each kind. None is left out where it is the default.
 KINDS: dict[str, list[Any]] = {
     "number": [*NOT_A_NUMBER, None, math.nan, math.inf],
+    # A tensor of several numbers has those of repeats.
+    "result": [*(v for v in NOT_A_NUMBER if not isinstance(v, torch.Tensor)), math.nan, math.inf],
     "positive": [*NOT_A_NUMBER, math.nan, math.inf, 0.0, -1.0],
     "positive ones": [v for v in NOT_A_NUMBER if not isinstance(v, torch.Tensor)] + [0.0, math.nan],
     "least zero": [*NOT_A_NUMBER, math.nan, math.inf, -1.0],

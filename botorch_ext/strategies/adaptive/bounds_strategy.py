@@ -614,7 +614,11 @@ class BoundsStrategy(Strategy):
         return 0 if len(self.alive) == 1 else int(first_highest(self._evidence(rows)))
 
     def relative_noise_of(self, id: int) -> float:
-        """The noise variance of the result of a trial in units of that of one observation."""
+        """The noise variance of the result of a trial in units of that of one observation.
+
+        Args:
+            id: The id of the trial.
+        """
         return self.history.relative_noise(id, self._rows.noise_std) or 1.0
 
     def told_data(self) -> list[ToldData]:
