@@ -432,6 +432,16 @@ def test_the_density_of_hyperparameters_is_that_of_rows_with_their_noise():
         torch.testing.assert_close(gradient[:, j], slope, rtol=1e-6, atol=1e-6)
 
 
+def test_particles_of_many_results_at_once_have_the_noise_of_their_rows():
+    """More results than a first stage takes, in another order."""
+    X, y = drawn(40, 1, seed=5), drawn(40, seed=6)
+    known = torch.arange(40, dtype=torch.float64) / 10
+    noise = RowNoise((known == 0).double(), known)
+    cloud = bx.Particles(num_particles=4).started(X, y, None, 0, noise)
+    density = Density(X, y, Prior(), None, noise)
+    torch.testing.assert_close(cloud.values, density.value(cloud.parameters))
+
+
 def test_precise_results_are_believed_and_vague_ones_are_not():
     """Two results contradict each other at a point: the mean there is that of the precise one."""
     for first, second, wanted in ((0.01, 5.0, 1.0), (5.0, 0.01, -1.0)):
