@@ -65,7 +65,8 @@ class CertifiedBounds(Immutable):
         #: The evaluated points, ``n x d``.
         self.X = Z = model.train_inputs[0][told]
         if told:
-            self._ridged.add(Z, model.train_targets[told])
+            noise = model.relative_noise
+            self._ridged.add(Z, model.train_targets[told], None if noise is None else noise[told])
             if hasattr(model, "input_transform"):
                 self.X = model.input_transform.untransform(Z)
         self._half = half_widths(quantity, self._ridged)

@@ -577,7 +577,7 @@ class BoundsStrategy(Strategy):
             enlargements = enlargements.repeat_interleave(self._num_ridges)
             if models.pending:
                 total = models.total_precision()
-                total = t if total is None else 1 + total
+                total = t if total is None else 1 + len(models.pending) + total
                 caps = (total / models.noise_variance).sqrt() * inflation
         if self._ridges is not None:
             limits = widths.new_tensor(self._of_alive(self._limits))

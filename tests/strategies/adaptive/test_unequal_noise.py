@@ -9,10 +9,13 @@ import torch
 
 import botorch_ext as bx
 from botorch_ext import widths
+from botorch_ext.analysis.estimates import rkhs_norm_lower_bound
 from botorch_ext.hyperparameters.density import Density, RowNoise
 from botorch_ext.hyperparameters.prior import Prior
+from botorch_ext.search.certified import CertifiedBounds
 from botorch_ext.strategies import Told
 from botorch_ext.studies.event_lines import as_text, from_text
+from botorch_ext.widths.limits import Quantity
 from tests.helpers import drawn, matern, rbf
 from tests.oracles.particles import model_of, standardised
 from tests.oracles.tight import Tight
@@ -232,6 +235,33 @@ def test_pointwise_enlargements_weigh_observations_in_their_own_units():
     np.testing.assert_allclose(half_width, width * std + EPS * zeta, rtol=1e-7)
 
 
+def test_a_standard_error_that_is_the_noise_changes_no_band():
+    """With pending trials, at which an enlargement has a cap."""
+    width, bands = widths.PointwiseEnlarged(SELF_NORMALIZED, EPS), []
+    points = bx.FiniteSet(X_INITIAL)
+    for std in (None, SIGMA):
+        strategy = bx.algorithms.gp_ucb(points, rbf(0.3), noise_variance=LAM, width=width)
+        for _ in range(2):
+            strategy.tell(strategy.ask(), 0.3, std=std)
+        strategy.ask(8)
+        bands.append(strategy.bands(X_INITIAL)[1])
+    torch.testing.assert_close(*bands)
+
+
+def test_bounds_of_posteriors_take_the_noise_of_their_rows():
+    """A precise result counts as that many equal ones, also where values have errors."""
+    x, y = POINTS.points[[4, 9, 13]], [0.3, -0.8, 1.1]
+    kernel = rbf(0.3)
+    precise, often = (bx.KernelGP(kernel, LAM, dtype=torch.float64) for _ in range(2))
+    precise.add(x, y, [0.25, 1.0, 0.5])
+    often.add(x[[0, 0, 0, 0, 1, 2, 2]], [0.3] * 4 + [-0.8] + [1.1] * 2)
+    quantity = Quantity(LADDER, EPS, None)
+    bounds = [CertifiedBounds(model, quantity).bounds(POINTS.points) for model in (precise, often)]
+    norms = [rkhs_norm_lower_bound(model, SIGMA, DELTA, EPS) for model in (precise, often)]
+    torch.testing.assert_close(*bounds)
+    torch.testing.assert_close(*norms)
+
+
 def test_tests_of_predictions_divide_errors_by_the_noise():
     strategy = made("he_gp_ucb")
     sums, num_data = {}, len(X_INITIAL)
@@ -430,6 +460,21 @@ def test_the_density_of_hyperparameters_is_that_of_rows_with_their_noise():
         step[:, j] = 1e-6
         slope = (density.value(parameters + step) - density.value(parameters - step)) / 2e-6
         torch.testing.assert_close(gradient[:, j], slope, rtol=1e-6, atol=1e-6)
+
+
+def test_the_best_value_is_not_recommended_if_it_is_vague():
+    """The other results have so little noise that the best of them would be."""
+    strategy = sampled()
+    for x, value in ((0.1, 0.0), (0.2, 0.1), (0.3, 0.3), (0.4, 0.6), (0.5, 1.0)):
+        strategy.attach([x, x], value, std=0.001)
+    strategy.attach([1.0, 1.0], 1.5, std=3.0)
+    assert strategy.recommend()[0].tolist() != [1.0, 1.0]
+
+
+def test_a_deterministic_objective_has_no_standard_errors():
+    strategy = sampled(deterministic=True)
+    with pytest.raises(ValueError, match="a deterministic objective has no noise"):
+        strategy.attach([0.5, 0.5], 1.0, std=0.1)
 
 
 def test_particles_of_many_results_at_once_have_the_noise_of_their_rows():
