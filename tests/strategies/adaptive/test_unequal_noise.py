@@ -356,6 +356,9 @@ def test_events_keep_what_was_told(minimize):
         ([], None, "value must be at least one number, got none for trial 0"),
         ([1.0, "2"], None, "value[1] must be one number"),
         ([1.0, math.nan], None, "value must be finite"),
+        ([math.inf, -math.inf], None, "value must be finite"),
+        ([1e308, 1e308], None, "value must be finite, and under 1e+100"),
+        (1.0, 1e200, "std must be between 1e-100 and 1e+100, got 1e+200 for trial 0"),
     ],
 )
 def test_wrong_results_are_refused_and_change_nothing(value, std, message):
