@@ -262,6 +262,21 @@ def test_bounds_of_posteriors_take_the_noise_of_their_rows():
     torch.testing.assert_close(*norms)
 
 
+def test_states_of_models_keep_the_noise_and_older_ones_have_none():
+    kernel, empty = rbf(0.3), {"dtype": torch.float64}
+    model, older = (bx.KernelGP(kernel, LAM, **empty) for _ in range(2))
+    model.add(X_INITIAL, Y_INITIAL, [0.25, 2.0])
+    older.add(X_INITIAL, Y_INITIAL)
+    for each in (model, older):
+        state, new = each.state_dict(), bx.KernelGP(kernel, LAM, **empty)
+        if each is older:
+            del state["_extra_state"]["factor"]["relative_noise"]
+        new.load_state_dict(state)
+        torch.testing.assert_close(new.relative_noise, each.relative_noise)
+        wanted = each.mean_and_std(POINTS.points)
+        torch.testing.assert_close(new.mean_and_std(POINTS.points), wanted)
+
+
 def test_tests_of_predictions_divide_errors_by_the_noise():
     strategy = made("he_gp_ucb")
     sums, num_data = {}, len(X_INITIAL)
