@@ -414,6 +414,16 @@ def test_methods_whose_analysis_needs_equal_noise_refuse_standard_errors():
         )
 
 
+def test_models_whose_rows_differ_in_noise_are_refused_for_the_published_enlargement():
+    model = bx.KernelGP(rbf(0.3), LAM, dtype=torch.float64)
+    model.add(X_INITIAL, Y_INITIAL, [0.25, 2.0])
+    width = widths.Enlarged(SELF_NORMALIZED, EPS)
+    with pytest.raises(ValueError, match=r"model must have no relative_noise for .*Enlarged"):
+        bx.strategies.BoundsStrategy(POINTS, model, width)
+    with pytest.raises(ValueError, match='enlargement must be "pointwise"'):
+        bx.acquisition.EnlargedUpperConfidenceBound(model, width=2.0, misspecification=EPS)
+
+
 # --- hyperparameter samples -----------------------------------------------------------------------
 
 
