@@ -156,7 +156,8 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
 
     Raises:
         ValueError: If ``misspecification`` is negative; if ``noise_variance`` is not positive, or
-            None although the noise differs between points; if a default needs training data and
+            None although the noise differs between points; if the enlargement is the published one
+            and the rows of a `KernelGP` differ in noise; if a default needs training data and
             the model has none; or if ``width`` is a width object and the model is not a `KernelGP`
             or has an outcome transform.
 
@@ -206,10 +207,15 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
             num_observations = _num_observations(model)
         if noise is None:
             noise = _noise_variance(model, posterior_transform)
+        precision = model.total_precision() if isinstance(model, KernelGP) else None
         if is_pointwise:
-            self._t = num_observations + 1
+            self._t = (num_observations if precision is None else precision) + 1
             self.register_buffer("_noise", noise)
             return
+        if precision is not None:
+            raise ValueError(
+                'enlargement must be "pointwise" for a model whose observations differ in noise'
+            )
         added = published_enlargement(misspecification, num_observations + 1, noise)
         if bool(((added > SEVERAL_TIMES * self.width) & (self.width > 0)).any()):
             message = (

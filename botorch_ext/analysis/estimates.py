@@ -101,7 +101,8 @@ def rkhs_norm_lower_bound(
     if not n:
         raise ValueError("model must have observations, got none")
     members = zip(K.reshape(-1, n, n), y.reshape(-1, n), noise.flatten().tolist(), strict=True)
-    squares = [squared_norm_bound(*own, RIDGES, noise_std, delta, eps) for own in members]
+    others = RIDGES, noise_std, delta, eps, model.total_precision()
+    squares = [squared_norm_bound(*own, *others) for own in members]
     return y.new_tensor(squares).sqrt().view(model.batch_shape)
 
 

@@ -104,12 +104,12 @@ class Particles(Immutable):
         """
         generator = torch.Generator().manual_seed(seed)
         last, rows = self.number(len(X)), telling(X, y)
+        X, y, told = X[rows], y[rows], None if noise is None else noise.of(rows)
 
         def density_of(chosen: Tensor) -> Density:
-            own = None if noise is None else noise.of(rows[chosen])
+            own = None if told is None else told.of(chosen)
             return Density(X[chosen], y[chosen], self.prior, groups, own)
 
-        X, y = X[rows], y[rows]
         n, order = len(X), host.randperm(len(X), generator=generator).to(X.device)
         size = min(_FIRST_STAGE, n)
         density = density_of(order[:size])

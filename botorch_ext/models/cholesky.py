@@ -89,6 +89,7 @@ class GrowingCholesky:
             The factor.
         """
         factor = cls(noise_variance, capacity=0)
+        state = {"relative_noise": torch.ones_like(state["jitter"]), **state}  # older states
         values = {name: state[name].to(noise_variance, copy=True) for name in ("L", *_VECTORS)}
         factor._take(values, state["pending"])
         factor.has_unequal_noise = bool((factor.relative_noise != 1).any())

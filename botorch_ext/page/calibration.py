@@ -33,7 +33,7 @@ def calibration(overview: Overview, noise_std: float) -> Picture | None:
     for story in overview.observed:
         mean, std = story.info.get("mean"), story.info.get("std")
         if is_number(mean) and is_number(std):
-            known.append((mean, math.hypot(std, noise_std), story.value or 0.0))
+            known.append((mean, math.hypot(std, story.noise_std(noise_std)), story.value or 0.0))
     if len(known) < _FEWEST:
         return None
     shares = [

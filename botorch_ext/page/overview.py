@@ -62,6 +62,8 @@ class TrialStory:
         outcomes: What was measured beside the value, by the names of its columns: the standard
             error, the number of repeats and the outcomes, as far as the trial has them.
         note: The note that is kept with the trial; empty if there is none.
+        std: The standard error of the value, if it was told.
+        num_repeats: The number of observations of which the value is the average.
     """
 
     id: int
@@ -77,6 +79,20 @@ class TrialStory:
     corrections: list[Correction] = field(default_factory=list)
     outcomes: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
+    std: float | None = None
+    num_repeats: int = 1
+
+    def noise_std(self, of_one: float) -> float:
+        """The standard deviation of the noise of the value, from that of one measurement."""
+        return of_one / math.sqrt(self.num_repeats) if self.std is None else self.std
+
+    def measure(self, record: PlainRecord, objective: str) -> None:
+        """Notes what an event says beside the value."""
+        self.std, self.num_repeats = record.std, len(record.repeats) or 1
+        beside = {} if record.std is None else {f"{objective} std": record.std}
+        if record.repeats:
+            beside[f"{objective} repeats"] = self.num_repeats
+        self.outcomes = beside | dict(record.outcomes)
 
     @property
     def first_value(self) -> float | None:
@@ -337,12 +353,6 @@ def _follow(
     stories: list[TrialStory], record: PlainRecord, at: float, num_asked: int, objective: str
 ) -> None:
     """Adds an event to the stories; a ValueError or an IndexError where it cannot follow."""
-    beside: dict[str, float] = {}
-    if record.std is not None:
-        beside[f"{objective} std"] = record.std
-    if record.repeats:
-        beside[f"{objective} repeats"] = len(record.repeats)
-    beside |= record.outcomes
     if type(at) is not float or not 0.0 <= at <= _LATEST:
         raise ValueError(f"it has no time, got {at!r}")
     if record.kind in ("told", "attached", "corrected") and not math.isfinite(record.value):
@@ -361,7 +371,7 @@ def _follow(
         stories.append(story)
         if record.kind == "attached":
             story.end("attached", at, record.value)
-            story.outcomes = beside
+            story.measure(record, objective)
         return
     if record.id < 0:
         raise ValueError(f"id must be that of a trial, got {record.id}")
@@ -378,14 +388,15 @@ def _follow(
     if record.kind == "corrected":
         if story.value is None:
             raise ValueError(f"trial {record.id} has no value")
-        if record.value != story.value or not beside:  # else another number alone was wrong
-            story.corrections.append(Correction(at, story.value, record.value))
-        story.value, story.outcomes = record.value, beside
+        old, story.value = story.value, record.value
+        story.measure(record, objective)
+        if record.value != old or not story.outcomes:  # else another number alone was wrong
+            story.corrections.append(Correction(at, old, record.value))
         return
     if story.state != "pending":
         raise ValueError(f"trial {record.id} is {story.state}")
     if record.kind == "told":
         story.end("told", at, record.value)
-        story.outcomes = beside
+        story.measure(record, objective)
     else:
         story.end("failed" if record.failed else "abandoned", at)

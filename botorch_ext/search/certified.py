@@ -66,8 +66,7 @@ class CertifiedBounds(Immutable):
         self.X = Z = model.train_inputs[0][told]
         if told:
             noise = model.relative_noise
-            own = None if noise is None else noise[told]
-            self._ridged.add(Z, model.train_targets[told], own)
+            self._ridged.add(Z, model.train_targets[told], None if noise is None else noise[told])
             if hasattr(model, "input_transform"):
                 self.X = model.input_transform.untransform(Z)
         self._half = half_widths(quantity, self._ridged)

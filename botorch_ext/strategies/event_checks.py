@@ -28,6 +28,9 @@ from botorch_ext.strategies.events import (
     is_outside_domain,
 )
 
+# The largest standard error and the largest of several observations, whose sum must be finite.
+_LARGEST = 1e100
+
 
 def told(id: Any, value: Any, outcomes: Any, std: Any) -> Told:
     """The event that this was measured; raises an error if an argument is impossible."""
@@ -62,6 +65,9 @@ def measured(id: int, value: Any, outcomes: Any, std: Any) -> dict[str, Any]:
         std = one_number(std, "std", whose)
         if not 0 < std < math.inf:
             raise ValueError(f"std must be positive and finite, got {std}{whose}")
+        if not 1 / _LARGEST < std < _LARGEST:  # its square has a limit
+            limits = f"{1 / _LARGEST:g} and {_LARGEST:g}"
+            raise ValueError(f"std must be between {limits}, got {std}{whose}")
     if outcomes is not None and not isinstance(outcomes, Mapping):
         raise ValueError(
             f"outcomes must be a dict of numbers by name, got {short(outcomes)}{whose}"
@@ -84,7 +90,12 @@ def _repeats(value: Any, whose: str) -> tuple[float, ...]:
         return ()
     if not value:
         raise ValueError(f"value must be at least one number, got none{whose}")
-    return tuple(one_number(each, f"value[{i}]", whose) for i, each in enumerate(value))
+    repeats = tuple(one_number(each, f"value[{i}]", whose) for i, each in enumerate(value))
+    if not all(abs(each) < _LARGEST for each in repeats):  # False for NaN
+        raise ValueError(
+            f"value must be finite, and under {_LARGEST:g}, got {short(repeats)}{whose}"
+        )
+    return repeats
 
 
 def require_outcomes(outcomes: Mapping[str, float], names: Sequence[str], who: str) -> None:

@@ -413,8 +413,10 @@ def _result(
 
 
 def _plain(cell: Any) -> Any:
-    """The value of a cell as a Python value; None for an empty cell. Arrays and dates stay as they
-    are."""
+    """The value of a cell as a Python value; None for an empty cell. Dates and arrays with several
+    dimensions stay as they are."""
+    if isinstance(cell, np.ndarray) and cell.ndim == 1:
+        cell = cell.tolist()
     if isinstance(cell, np.generic) and cell.dtype.kind not in "mM":
         cell = cell.item()
     # pandas.NA cannot be compared.

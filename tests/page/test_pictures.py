@@ -118,6 +118,22 @@ def test_the_bands_of_calibration_hold_what_they_should(tmp_path, figures):
     near(diagonal[:, 0], diagonal[:, 1])
 
 
+def test_the_bands_of_calibration_have_the_noise_of_each_value(tmp_path, figures):
+    """One measurement with the noise of .3, a standard error of 1.2, an average of 9."""
+    study = bx.Study(tmp_path / "lab.db", RandomSearch(bx.Box([[0.0], [1.0]])))
+    first, second, third = study.ask(3)
+    study.tell(first, 0.0)
+    study.tell(second, 0.0, std=1.2)
+    study.tell(third, [0.0] * 9)
+    overview = seen(tmp_path / "lab.db", {i: {"mean": 0.0, "std": 0.4} for i in range(3)})
+    found = pictures(overview, [], NOW, SUMMARY)
+    _, (ax,) = with_axes(found, figures)["Predicted against measured"]
+    (inside,) = (bars for bars in ax.containers if bars.get_label() == "inside 95 %")
+    (bars,) = inside[2]
+    ends = np.array(bars.get_segments())[:, 1, 0]
+    np.testing.assert_allclose(ends, 1.959964 * np.hypot(0.4, [0.3, 1.2, 0.1]), atol=1e-5)
+
+
 def test_values_against_each_coordinate(shown):
     _, drawn = shown
     _, axes = drawn["Values against each coordinate"]

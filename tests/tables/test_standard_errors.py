@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -65,7 +66,7 @@ def test_a_table_attaches_them_and_all_trials_show_them(folder, capsys, minimize
         pd.DataFrame(
             {
                 "time": [0.1, 0.2, 0.3],
-                "yield": [1.0, [2.0, 4.0], 5.0],
+                "yield": [1.0, np.array([2.0, 4.0]), 5.0],
                 "yield std": [0.2, None, None],
             }
         )

@@ -307,6 +307,9 @@ class BoundsStrategy(Strategy):
         elif len(stds) != 1:
             self.refuses_std = "its models have no noise_std in common"
         self._require_no_std()
+        if self.refuses_std is not None and models.relative_noise is not None:
+            who = type(self).__name__
+            raise ValueError(f"model must have no relative_noise for {who}: {self.refuses_std}")
         return stds.pop() if len(stds) == 1 else math.nan
 
     # --- what is known ----------------------------------------------------------------------------
@@ -577,7 +580,7 @@ class BoundsStrategy(Strategy):
             enlargements = enlargements.repeat_interleave(self._num_ridges)
             if models.pending:
                 total = models.total_precision()
-                total = t if total is None else 1 + total
+                total = t if total is None else 1 + len(models.pending) + total
                 caps = (total / models.noise_variance).sqrt() * inflation
         if self._ridges is not None:
             limits = widths.new_tensor(self._of_alive(self._limits))

@@ -140,6 +140,8 @@ class ParticleStrategy(Strategy):
             raise ValueError(f"particles must be Particles or None, got {particles!r}")
         self.deterministic = flag(deterministic, "deterministic")
         if deterministic:
+            self.refuses_std = "a deterministic objective has no noise"
+            self._require_no_std()
             prior = replace(self.particles.prior, noise=(_JITTER, _JITTER))
             self.particles = replace(self.particles, prior=prior)
         Y = self.domain.like.new_zeros(0) if self._initial is None else self._initial[1]
@@ -174,8 +176,9 @@ class ParticleStrategy(Strategy):
         It is the point of the domain with the best posterior mean, which need not have been
         evaluated, and has the digits that can be set. Without contexts it is the evaluated point
         with the best value instead if ``deterministic`` is True, or if nine in ten particles agree
-        that the noise is small: its standard deviation is less than that of f at the point with the
-        best posterior mean, so that the value of the best point seen is known better.
+        that the noise of this value is small: its standard deviation is less than that of f at the
+        point with the best posterior mean, so that the value of the best point seen is known
+        better.
 
         Args:
             context: The ``d_z`` numbers of the context, if the strategy takes contexts.
@@ -190,7 +193,7 @@ class ParticleStrategy(Strategy):
         checked = self.checked_context(context)
         if not self._num_data:
             raise NoObservationsError("recommend needs at least one evaluated point, got none")
-        cloud, ensemble = self._current()
+        ensemble = self._current()[1]
         points = self.domain.points if isinstance(self.domain, FiniteSet) else None
 
         def mean(of: Ensemble) -> AverageMean:
@@ -202,9 +205,10 @@ class ParticleStrategy(Strategy):
         inside = self._are_inside(len(X))
         if checked is None and bool(inside.any()):
             _, std = ensemble.model.mean_and_std(ensemble.inputs.features(x.unsqueeze(0)))
-            is_small = split(cloud.parameters)[1] < 2 * std.squeeze(-1).log()
+            best = first_highest(Y.masked_fill(~inside, -math.inf))
+            is_small = ensemble.model.factor.noise[:, best] < std.square()
             if self.deterministic or float(is_small.double().mean()) >= _AGREEMENT:
-                (x,) = X[first_highest(Y.masked_fill(~inside, -math.inf))]
+                (x,) = X[best]
         mean_there = ensemble.mean(with_context(x, checked).unsqueeze(0))
         return x, self.history.sign * float(mean_there)
 

@@ -11,10 +11,13 @@ from gpytorch.means import ZeroMean
 
 import botorch_ext as bx
 from botorch_ext import widths
+from botorch_ext.analysis.estimates import rkhs_norm_lower_bound
 from botorch_ext.hyperparameters.density import Density, RowNoise
 from botorch_ext.hyperparameters.prior import Prior
+from botorch_ext.search.certified import CertifiedBounds
 from botorch_ext.strategies import Told
 from botorch_ext.studies.event_lines import as_text, from_text
+from botorch_ext.widths.limits import Quantity
 from tests.helpers import drawn, matern, rbf
 from tests.oracles.particles import model_of, standardised
 from tests.oracles.tight import Tight
@@ -234,6 +237,48 @@ def test_pointwise_enlargements_weigh_observations_in_their_own_units():
     np.testing.assert_allclose(half_width, width * std + EPS * zeta, rtol=1e-7)
 
 
+def test_a_standard_error_that_is_the_noise_changes_no_band():
+    """With pending trials, at which an enlargement has a cap."""
+    width, bands = widths.PointwiseEnlarged(SELF_NORMALIZED, EPS), []
+    points = bx.FiniteSet(X_INITIAL)
+    for std in (None, SIGMA):
+        strategy = bx.algorithms.gp_ucb(points, rbf(0.3), noise_variance=LAM, width=width)
+        for _ in range(2):
+            strategy.tell(strategy.ask(), 0.3, std=std)
+        strategy.ask(8)
+        bands.append(strategy.bands(X_INITIAL)[1])
+    torch.testing.assert_close(*bands)
+
+
+def test_bounds_of_posteriors_take_the_noise_of_their_rows():
+    """A precise result counts as that many equal ones, also where values have errors."""
+    x, y = POINTS.points[[4, 9, 13]], [0.3, -0.8, 1.1]
+    kernel = rbf(0.3)
+    precise, often = (bx.KernelGP(kernel, LAM, dtype=torch.float64) for _ in range(2))
+    precise.add(x, y, [0.25, 1.0, 0.5])
+    often.add(x[[0, 0, 0, 0, 1, 2, 2]], [0.3] * 4 + [-0.8] + [1.1] * 2)
+    quantity = Quantity(LADDER, EPS, None)
+    bounds = [CertifiedBounds(model, quantity).bounds(POINTS.points) for model in (precise, often)]
+    norms = [rkhs_norm_lower_bound(model, SIGMA, DELTA, EPS) for model in (precise, often)]
+    torch.testing.assert_close(*bounds)
+    torch.testing.assert_close(*norms)
+
+
+def test_states_of_models_keep_the_noise_and_older_ones_have_none():
+    kernel, empty = rbf(0.3), {"dtype": torch.float64}
+    model, older = (bx.KernelGP(kernel, LAM, **empty) for _ in range(2))
+    model.add(X_INITIAL, Y_INITIAL, [0.25, 2.0])
+    older.add(X_INITIAL, Y_INITIAL)
+    for each in (model, older):
+        state, new = each.state_dict(), bx.KernelGP(kernel, LAM, **empty)
+        if each is older:
+            del state["_extra_state"]["factor"]["relative_noise"]
+        new.load_state_dict(state)
+        torch.testing.assert_close(new.relative_noise, each.relative_noise)
+        wanted = each.mean_and_std(POINTS.points)
+        torch.testing.assert_close(new.mean_and_std(POINTS.points), wanted)
+
+
 def test_tests_of_predictions_divide_errors_by_the_noise():
     strategy = made("he_gp_ucb")
     sums, num_data = {}, len(X_INITIAL)
@@ -347,6 +392,9 @@ def test_events_keep_what_was_told(minimize):
         ([], None, "value must be at least one number, got none for trial 0"),
         ([1.0, "2"], None, "value[1] must be one number"),
         ([1.0, math.nan], None, "value must be finite"),
+        ([math.inf, -math.inf], None, "value must be finite"),
+        ([1e308, 1e308], None, "value must be finite, and under 1e+100"),
+        (1.0, 1e200, "std must be between 1e-100 and 1e+100, got 1e+200 for trial 0"),
     ],
 )
 def test_wrong_results_are_refused_and_change_nothing(value, std, message):
@@ -385,6 +433,16 @@ def test_methods_whose_analysis_needs_equal_noise_refuse_standard_errors():
             initial=(X_INITIAL, Y_INITIAL, STD_INITIAL),
             **known,
         )
+
+
+def test_models_whose_rows_differ_in_noise_are_refused_for_the_published_enlargement():
+    model = bx.KernelGP(rbf(0.3), LAM, dtype=torch.float64)
+    model.add(X_INITIAL, Y_INITIAL, [0.25, 2.0])
+    width = widths.Enlarged(SELF_NORMALIZED, EPS)
+    with pytest.raises(ValueError, match=r"model must have no relative_noise for .*Enlarged"):
+        bx.strategies.BoundsStrategy(POINTS, model, width)
+    with pytest.raises(ValueError, match='enlargement must be "pointwise"'):
+        bx.acquisition.EnlargedUpperConfidenceBound(model, width=2.0, misspecification=EPS)
 
 
 # --- hyperparameter samples -----------------------------------------------------------------------
@@ -451,6 +509,31 @@ def test_the_density_of_hyperparameters_is_that_of_rows_with_their_noise():
         step[:, j] = 1e-6
         slope = (density.value(parameters + step) - density.value(parameters - step)) / 2e-6
         torch.testing.assert_close(gradient[:, j], slope, rtol=1e-6, atol=1e-6)
+
+
+def test_the_best_value_is_not_recommended_if_it_is_vague():
+    """The other results have so little noise that the best of them would be."""
+    strategy = sampled()
+    for x, value in ((0.1, 0.0), (0.2, 0.1), (0.3, 0.3), (0.4, 0.6), (0.5, 1.0)):
+        strategy.attach([x, x], value, std=0.001)
+    strategy.attach([1.0, 1.0], 1.5, std=3.0)
+    assert strategy.recommend()[0].tolist() != [1.0, 1.0]
+
+
+def test_a_deterministic_objective_has_no_standard_errors():
+    strategy = sampled(deterministic=True)
+    with pytest.raises(ValueError, match="a deterministic objective has no noise"):
+        strategy.attach([0.5, 0.5], 1.0, std=0.1)
+
+
+def test_particles_of_many_results_at_once_have_the_noise_of_their_rows():
+    """More results than a first stage takes, in another order."""
+    X, y = drawn(40, 1, seed=5), drawn(40, seed=6)
+    known = torch.arange(40, dtype=torch.float64) / 10
+    noise = RowNoise((known == 0).double(), known)
+    cloud = bx.Particles(num_particles=4).started(X, y, None, 0, noise)
+    density = Density(X, y, Prior(), None, noise)
+    torch.testing.assert_close(cloud.values, density.value(cloud.parameters))
 
 
 def test_precise_results_are_believed_and_vague_ones_are_not():
