@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +14,15 @@ from botorch_ext.domains import Box, host
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.particles import Cloud, telling
-from botorch_ext.records import Finite
+from botorch_ext.hyperparameters.success import SuccessModel
+from botorch_ext.records import Finite, NonNegative
 from botorch_ext.search.improvement import (
     ImprovementElsewhere,
     ImprovementOnSet,
     IntegratedImprovement,
+    WhereSuccessful,
 )
+from botorch_ext.search.objectives import Objective
 from botorch_ext.search.trust_region import MANY_DIMENSIONS, region_around, side_length
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy, PlayedParticles
@@ -27,6 +31,8 @@ from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy, 
 _NUM_DRAWS = 8
 # The largest number of observations that the search for the next point uses.
 _MOST_ROWS = 1000
+# The least probability of success of a point that is asked, where another one has it.
+_LEAST_SUCCESS = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +41,11 @@ class PlayedImprovement(PlayedParticles):
 
     Args:
         log_improvement: The log of the expected improvement.
+        success: The probability of success, if a trial had failed before.
     """
 
     log_improvement: Finite
+    success: NonNegative | None = None
 
 
 class ImprovementStrategy(ParticleStrategy):
@@ -107,16 +115,52 @@ class ImprovementStrategy(ParticleStrategy):
                 at = inputs.features(with_context(baseline, context))
             own = IntegratedImprovement(of.model, late, at, normals, inputs, context)
             if self.deterministic:
-                return ImprovementElsewhere(own, self._taken(context))
-            if points is None:
+                own = ImprovementElsewhere(own, self._taken(context))
+            elif points is not None:
+                own = ImprovementOnSet(own, of.with_pending(pending).model, at, inputs, context)
+            if not self.history.failed:
                 return own
-            return ImprovementOnSet(own, of.with_pending(pending).model, at, inputs, context)
+            failed = self._rows_of(sorted(self.history.failed), told)
+            own = ImprovementElsewhere(own, self._among(failed, context))
+            success = self._success(full, of.parameters)
+            return WhereSuccessful(own, success, 1.0, _LEAST_SUCCESS, inputs, context)
 
         region = self._region(known) if is_large and self.domain.dim > MANY_DIMENSIONS else None
         x, row, value = self._highest(improvement, points, known, context, seed, region)
         at = with_context(x, context).unsqueeze(0)
         mean, std = full.with_pending(pending).mean_and_std(at)
-        return x, row, {"mean": mean, "std": std, "log_improvement": value.unsqueeze(0).to(at)}
+        numbers = {"mean": mean, "std": std, "log_improvement": value.unsqueeze(0).to(at)}
+        if self.history.failed:
+            log = self._success(full, full.parameters).log_probability(full.inputs.features(at))
+            numbers |= {"log_improvement": numbers["log_improvement"] - log, "success": log.exp()}
+        return x, row, numbers
+
+    def _mean_objective(
+        self, known: Ensemble, context: Tensor | None
+    ) -> Callable[[Ensemble], Objective]:
+        mean = super()._mean_objective(known, context)
+        if not self.history.failed:
+            return mean
+
+        def objective(of: Ensemble) -> Objective:
+            success = self._success(known, of.parameters)
+            return WhereSuccessful(mean(of), success, 0.0, _LEAST_SUCCESS, of.inputs, context)
+
+        return objective
+
+    def _success(self, known: Ensemble, parameters: Tensor) -> SuccessModel:
+        """The model of success under some hyperparameter samples, given all trials that have a
+        result or failed."""
+        failed = self._rows_of(sorted(self.history.failed), known.joint)
+        told, inputs = known.outcomes.values, known.inputs
+        F = inputs.features(torch.cat([known.joint, failed]))
+        values = torch.cat([told, told.new_full((len(failed),), -math.inf)])
+        rows = telling(F, values, _MOST_ROWS)
+        return SuccessModel.of(parameters, inputs, F[rows], values[rows] > -math.inf)
+
+    def _pending_rows(self, like: Tensor) -> Tensor:
+        """The joint rows of pending trials; failed ones enter the model of success instead."""
+        return self._rows_of(self.history.pending, like)
 
     def _region(self, known: Ensemble) -> Box | None:
         """The trust region around the point with the largest posterior mean."""
