@@ -309,12 +309,21 @@ class WhereSuccessful:
         return torch.where(log < self._least, value - _TOO_RISKY, value)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """The ``n`` values and the ``n x d`` gradients at ``n x d`` points of a continuous function,
-        which is not `value` near the threshold and below it."""
+        """The ``n`` values and the ``n x d`` gradients at ``n x d`` points of the least of `cuts`,
+        which is `value` where it is above the threshold by a margin."""
+        values, gradients = self.cuts(X)
+        least, which = values.min(dim=0)
+        return least, gradients[which, torch.arange(len(X), device=X.device)]
+
+    def cuts(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The ``2 x n`` values and the ``2 x n x d`` gradients at ``n x d`` points of two
+        functions: one without a threshold, and one that is lower below it, so that ascents end just
+        above it."""
         value, gradient = self._other.value_and_gradient(X)
         F = self._inputs.at(X, self._context)
         log, by_features = self._success.log_probability_and_gradient(F)
-        lack = (self._least + _MARGIN - log).clamp_min(0)
-        slope = self._weight + _SLOPE * (lack > 0)
-        gradient = gradient + slope.unsqueeze(-1) * self._inputs.pullback(X, by_features)
-        return value + self._weight * log - _SLOPE * lack, gradient
+        by_point = self._inputs.pullback(X, by_features)
+        value, gradient = value + self._weight * log, gradient + self._weight * by_point
+        excess = log - self._least - _MARGIN
+        values = torch.stack([value, value + _SLOPE * excess])
+        return values, torch.stack([gradient, gradient + _SLOPE * by_point])

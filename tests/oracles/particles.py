@@ -43,9 +43,7 @@ def hull(domain: bx.Box | bx.FiniteSet) -> bx.Box:
     return bx.Box(torch.stack([domain.points.amin(dim=0), domain.points.amax(dim=0)]))
 
 
-def dense_log_improvement(
-    strategy: Any, first: Any, points: Tensor, pending: Tensor
-) -> Tensor:
+def dense_log_improvement(strategy: Any, first: Any, points: Tensor, pending: Tensor) -> Tensor:
     """The average over the particles of ``first`` and draws of each, those that the strategy makes
     for its last trial, of the expected improvement on the largest value drawn at told and pending
     points."""

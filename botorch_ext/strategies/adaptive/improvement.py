@@ -59,6 +59,13 @@ class ImprovementStrategy(ParticleStrategy):
     point may be asked again, and the gain from another observation of it counts too; not if
     ``deterministic`` is True.
 
+    Once a trial has failed (``abandon(trial, failed=True)``), a `SuccessModel` learns from the
+    failed trials and from those with a result where trials succeed. The point asked then has the
+    largest product of the improvement and the probability of success. Points at which success is
+    less likely than 0.5 are asked only if no other point is found, and recommended only then. A
+    failed point is not asked again in the same context, unless no other one is listed, and does not
+    count as pending.
+
     In a box of more than 20 dimensions, all continuous and without constraints, the first points
     lie in the middle half of each side, and the next ones in a trust region, a smaller box around
     the point with the largest posterior mean; neither holds with contexts. With more than 1,000
@@ -71,7 +78,8 @@ class ImprovementStrategy(ParticleStrategy):
     - ``mean``, ``std``: the mean and the standard deviation of the mixture of all samples at the
       point, in units of the observations; pending trials count in the standard deviation;
     - ``log_improvement``: the log of the expected improvement, in standard deviations of the
-      observations.
+      observations;
+    - ``success``: the probability of success, once a trial has failed.
 
     Example:
         >>> import botorch_ext as bx
@@ -115,25 +123,28 @@ class ImprovementStrategy(ParticleStrategy):
                 at = inputs.features(with_context(baseline, context))
             own = IntegratedImprovement(of.model, late, at, normals, inputs, context)
             if self.deterministic:
-                own = ImprovementElsewhere(own, self._taken(context))
-            elif points is not None:
-                own = ImprovementOnSet(own, of.with_pending(pending).model, at, inputs, context)
-            if not self.history.failed:
+                return ImprovementElsewhere(own, self._taken(context))
+            if points is None:
                 return own
-            failed = self._rows_of(sorted(self.history.failed), told)
-            own = ImprovementElsewhere(own, self._among(failed, context))
-            success = self._success(full, of.parameters)
-            return WhereSuccessful(own, success, 1.0, _LEAST_SUCCESS, inputs, context)
+            return ImprovementOnSet(own, of.with_pending(pending).model, at, inputs, context)
 
+        def improvement_where_successful(of: Ensemble) -> Objective:
+            failed = self._rows_of(sorted(self.history.failed), told)
+            own = ImprovementElsewhere(improvement(of), self._among(failed, context))
+            return self._where_successful(own, 1.0, of.parameters, full, context)
+
+        has_failed = bool(self.history.failed)
+        objective = improvement_where_successful if has_failed else improvement
         region = self._region(known) if is_large and self.domain.dim > MANY_DIMENSIONS else None
-        x, row, value = self._highest(improvement, points, known, context, seed, region)
+        x, row, value = self._highest(objective, points, known, context, seed, region)
         at = with_context(x, context).unsqueeze(0)
         mean, std = full.with_pending(pending).mean_and_std(at)
-        numbers = {"mean": mean, "std": std, "log_improvement": value.unsqueeze(0).to(at)}
-        if self.history.failed:
-            log = self._success(full, full.parameters).log_probability(full.inputs.features(at))
-            numbers |= {"log_improvement": numbers["log_improvement"] - log, "success": log.exp()}
-        return x, row, numbers
+        numbers = {"mean": mean, "std": std}
+        if has_failed:
+            (value,) = improvement(known).value(x.unsqueeze(0))
+            success = self._success(full.parameters, full)
+            numbers["success"] = success.log_probability(full.inputs.features(at)).exp()
+        return x, row, numbers | {"log_improvement": value.unsqueeze(0).to(at)}
 
     def _mean_objective(
         self, known: Ensemble, context: Tensor | None
@@ -141,14 +152,21 @@ class ImprovementStrategy(ParticleStrategy):
         mean = super()._mean_objective(known, context)
         if not self.history.failed:
             return mean
+        return lambda of: self._where_successful(mean(of), 0.0, of.parameters, known, context)
 
-        def objective(of: Ensemble) -> Objective:
-            success = self._success(known, of.parameters)
-            return WhereSuccessful(mean(of), success, 0.0, _LEAST_SUCCESS, of.inputs, context)
+    def _where_successful(
+        self,
+        other: Objective,
+        weight: float,
+        parameters: Tensor,
+        known: Ensemble,
+        context: Tensor | None,
+    ) -> WhereSuccessful:
+        """Another objective, with success under some hyperparameter samples."""
+        success = self._success(parameters, known)
+        return WhereSuccessful(other, success, weight, _LEAST_SUCCESS, known.inputs, context)
 
-        return objective
-
-    def _success(self, known: Ensemble, parameters: Tensor) -> SuccessModel:
+    def _success(self, parameters: Tensor, known: Ensemble) -> SuccessModel:
         """The model of success under some hyperparameter samples, given all trials that have a
         result or failed."""
         failed = self._rows_of(sorted(self.history.failed), known.joint)

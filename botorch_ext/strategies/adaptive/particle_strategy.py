@@ -193,7 +193,10 @@ class ParticleStrategy(Strategy):
         cloud, ensemble = self._current()
         points = self.domain.points if isinstance(self.domain, FiniteSet) else None
 
-        mean, seed = self._mean_objective(ensemble, checked), self._seed_of(len(self.history.trials))
+        mean, seed = (
+            self._mean_objective(ensemble, checked),
+            self._seed_of(len(self.history.trials)),
+        )
         x, *_ = self._highest(mean, points, ensemble, checked, seed)
         X, Y = self._maximised()
         inside = self._are_inside(len(X))

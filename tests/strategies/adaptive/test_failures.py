@@ -40,7 +40,7 @@ def played(domain, steps, f=f, fails=fails, **options):
 def test_the_probability_of_success_is_that_of_dense_algebra():
     strategy, Z = played(SET, 9), BOX.sample(20, 3)
     model = strategy.posterior
-    found = strategy._success(model, model.parameters)
+    found = strategy._success(model.parameters, model)
     value = found.log_probability(model.inputs.features(Z))
     assert_close(value.exp(), dense_success(strategy, model.parameters, Z))
     # The gradient, by finite differences.
@@ -103,6 +103,15 @@ def test_a_failed_point_is_not_asked_again_while_another_is_left():
         trial = strategy.ask()
         assert float(trial.x) == 2.0
         strategy.tell(trial, -1.0)
+
+
+def test_where_everything_failed_it_goes_on():
+    strategy = played(BOX, 7, fails=lambda x: True)
+    trial = strategy.ask()
+    assert trial.info["success"] < 0.5
+    assert abs(trial.info["log_improvement"]) < 100
+    asked = torch.stack([each.x for each in strategy.history.trials])
+    assert torch.pdist(BOX.to_unit(asked)).min() > 0.01
 
 
 def test_a_point_that_fails_in_one_context_is_asked_in_another():
