@@ -31,8 +31,9 @@ from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy, 
 _NUM_DRAWS = 8
 # The largest number of observations that the search for the next point uses.
 _MOST_ROWS = 1000
-# The least probability of success of a point that is asked, where another one has it.
-_LEAST_SUCCESS = 0.5
+# The least probabilities of success of a point that is asked, and of one that is recommended, where
+# another one has them.
+_LEAST_SUCCESS, _LEAST_RECOMMENDED = 0.5, 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +63,9 @@ class ImprovementStrategy(ParticleStrategy):
     Once a trial has failed (``abandon(trial, failed=True)``), a `SuccessModel` learns from the
     failed trials and from those with a result where trials succeed. The point asked then has the
     largest product of the improvement and the probability of success. Points at which success is
-    less likely than 0.5 are asked only if no other point is found, and recommended only then. A
-    failed point is not asked again in the same context, unless no other one is listed, and does not
-    count as pending.
+    less likely than 0.5 are asked only if no other point is found, and those at which it is less
+    likely than 0.9 are recommended only then. A failed point does not count as pending, and is not
+    asked again in the same context unless every listed point has failed there.
 
     In a box of more than 20 dimensions, all continuous and without constraints, the first points
     lie in the middle half of each side, and the next ones in a trust region, a smaller box around
@@ -131,7 +132,7 @@ class ImprovementStrategy(ParticleStrategy):
         def improvement_where_successful(of: Ensemble) -> Objective:
             failed = self._rows_of(sorted(self.history.failed), told)
             own = ImprovementElsewhere(improvement(of), self._among(failed, context))
-            return self._where_successful(own, 1.0, of.parameters, full, context)
+            return self._where_successful(own, of, full, context, 1.0, _LEAST_SUCCESS)
 
         has_failed = bool(self.history.failed)
         objective = improvement_where_successful if has_failed else improvement
@@ -152,19 +153,24 @@ class ImprovementStrategy(ParticleStrategy):
         mean = super()._mean_objective(known, context)
         if not self.history.failed:
             return mean
-        return lambda of: self._where_successful(mean(of), 0.0, of.parameters, known, context)
+
+        def mean_where_successful(of: Ensemble) -> Objective:
+            return self._where_successful(mean(of), of, known, context, 0.0, _LEAST_RECOMMENDED)
+
+        return mean_where_successful
 
     def _where_successful(
         self,
         other: Objective,
-        weight: float,
-        parameters: Tensor,
+        of: Ensemble,
         known: Ensemble,
         context: Tensor | None,
+        weight: float,
+        threshold: float,
     ) -> WhereSuccessful:
-        """Another objective, with success under some hyperparameter samples."""
-        success = self._success(parameters, known)
-        return WhereSuccessful(other, success, weight, _LEAST_SUCCESS, known.inputs, context)
+        """Another objective, with success under the hyperparameter samples ``of`` an ensemble."""
+        success = self._success(of.parameters, known)
+        return WhereSuccessful(other, success, weight, threshold, known.inputs, context)
 
     def _success(self, parameters: Tensor, known: Ensemble) -> SuccessModel:
         """The model of success under some hyperparameter samples, given all trials that have a

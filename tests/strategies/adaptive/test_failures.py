@@ -138,7 +138,7 @@ def test_a_failed_trial_leaves_the_pending_ones():
 def test_the_point_recommended_is_likely_to_succeed(domain):
     strategy = played(domain, 10, lambda x: float(x[0]), lambda x: x[0] > 4)
     (x, _), parameters = strategy.recommend(), strategy.posterior.parameters
-    assert float(dense_success(strategy, parameters, x[None])) >= 0.5
+    assert float(dense_success(strategy, parameters, x[None])) >= 0.9
     # Where the mean alone is best, trials fail.
     points = SET.points if domain is SET else BOX.sample(2000, 0)
     top = points[strategy.posterior.mean(points).argmax()]
