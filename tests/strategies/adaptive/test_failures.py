@@ -167,3 +167,19 @@ def test_a_replay_asks_the_same(minimize):
     assert trial.x.equal(same.x)
     assert trial.info == same.info
     assert 0 < trial.info["success"] < 1
+
+
+def test_gradients_with_a_threshold_of_success_are_those_of_finite_differences():
+    strategy, step = played(BOX, 10), 1e-6
+    X = torch.cat([BOX.sample(20, 2), strategy.evaluated()[0] + 0.01])
+    model = strategy.posterior
+    mean = strategy._mean_objective(model, None)(model)
+    success = dense_success(strategy, model.parameters, X)
+    value, gradient = mean.value_and_gradient(X)
+    is_safe = success > 0.92
+    assert 3 < is_safe.sum() < 20
+    assert_close(value[is_safe], mean.value(X)[is_safe])
+    assert mean.value(X)[success < 0.9].max() < mean.value(X)[success >= 0.9].min()
+    for j, e in enumerate(torch.eye(2, dtype=torch.float64)):
+        ends = [mean.value_and_gradient(X + sign * step * e)[0] for sign in (1, -1)]
+        assert_close(gradient[:, j], (ends[0] - ends[1]) / (2 * step), rtol=1e-4, atol=1e-5)
