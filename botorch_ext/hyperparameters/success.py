@@ -9,6 +9,7 @@ from statistics import NormalDist
 import torch
 from torch import Tensor
 
+from botorch_ext.domains.chunks import in_chunks
 from botorch_ext.hyperparameters.density import split
 from botorch_ext.hyperparameters.ensemble import kernel_of
 from botorch_ext.hyperparameters.inputs import Inputs
@@ -71,8 +72,11 @@ class SuccessModel(Immutable):
     @torch.no_grad()
     def log_probability(self, F: Tensor) -> Tensor:
         """The log probabilities at ``n x p`` features, ``n``."""
-        mean, std = self.model.mean_and_std(F)
-        return self._averaged((self.constant + mean) / (std.square() + _NOISE).sqrt())
+        values = []
+        for chunk in in_chunks(F, len(self.log_weights) * self.model.num_observations):
+            mean, std = self.model.mean_and_std(chunk)
+            values.append(self._averaged((self.constant + mean) / (std.square() + _NOISE).sqrt()))
+        return torch.cat(values)
 
     @torch.no_grad()
     def log_probability_and_gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:

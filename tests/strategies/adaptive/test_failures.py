@@ -106,7 +106,7 @@ def test_a_failed_point_is_not_asked_again_while_another_is_left():
 
 
 def test_where_everything_failed_it_goes_on():
-    strategy = played(BOX, 7, fails=lambda x: True)
+    strategy = played(BOX, 6, fails=lambda x: True)
     trial = strategy.ask()
     assert trial.info["success"] < 0.5
     assert abs(trial.info["log_improvement"]) < 100
