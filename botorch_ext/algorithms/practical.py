@@ -27,6 +27,11 @@ def integrated_ei(
     The method needs the domain alone: no kernel, no noise variance and no width. There is no
     guarantee for its regret.
 
+    Where experiments can fail, say so with ``abandon(trial, failed=True)``. The method learns where
+    trials fail, multiplies the expected improvement by the probability of success, and asks points
+    that succeed with probability 0.5 or more while it finds any. A failed point is not asked again
+    while another one is left. While no trial has failed, this changes nothing.
+
     Source: Snoek et al. 2012 (integrated expected improvement); Letham et al. 2019 (noisy
     observations); Ament et al. 2023 (the logarithm of the expected improvement).
 

@@ -52,7 +52,7 @@ class Ensemble(Immutable):
         """The ensemble of ``m x p`` particles, given observations at ``n x (d + d_z)`` joint
         rows."""
         F, noise = inputs.features(joint), split(parameters)[1].exp()
-        model = KernelGP(_kernel(parameters, inputs), noise, dtype=F.dtype, device=F.device)
+        model = KernelGP(kernel_of(parameters, inputs), noise, dtype=F.dtype, device=F.device)
         constants = F.new_zeros(len(parameters))
         if len(joint):
             model.add(F, outcomes.values, outcomes.relative_noise(noise))
@@ -207,7 +207,7 @@ class UnitFeatures(InputTransform, nn.Module):
         return self.inputs.features(X)
 
 
-def _kernel(parameters: Tensor, inputs: Inputs) -> SmoothedMatern:
+def kernel_of(parameters: Tensor, inputs: Inputs) -> SmoothedMatern:
     """The kernels of ``m x dim`` particles, as functions of features."""
     lengthscales, _, odds = split(parameters)
     return SmoothedMatern(inputs.of_features(lengthscales.exp()).unsqueeze(-2), odds.sigmoid())
@@ -215,7 +215,7 @@ def _kernel(parameters: Tensor, inputs: Inputs) -> SmoothedMatern:
 
 def _botorch_kernel(parameters: Tensor, inputs: Inputs) -> Kernel:
     """The same kernels as one GPyTorch kernel."""
-    frozen = _kernel(parameters, inputs)
+    frozen = kernel_of(parameters, inputs)
     m, _, p = frozen.inverse_lengthscale.shape
     options: dict[str, Any] = {"ard_num_dims": p, "batch_shape": torch.Size([m])}
     kernels = []

@@ -30,6 +30,10 @@ _ONE_POINT = 1e-6
 _FAR_BELOW = 1e9
 # Lower than any log improvement, and far enough above the lowest number to compute with.
 _LOWEST = -1e100
+# By how much a point that is too likely to fail ranks lower: more than log improvements differ. In
+# ascents the threshold is higher by the margin, and below it values fall by the slope times the
+# difference of the log probabilities, so that ascents end just above the threshold.
+_TOO_RISKY, _MARGIN, _SLOPE = 1e4, 0.01, 100.0
 _COEFFICIENTS = (-3.0, 15.0, -105.0, 945.0, -10395.0)
 
 
@@ -256,7 +260,7 @@ class ImprovementElsewhere:
 
     span = IntegratedImprovement.span
 
-    def __init__(self, other: IntegratedImprovement, are_taken: Callable[[Tensor], Tensor]) -> None:
+    def __init__(self, other: Any, are_taken: Callable[[Tensor], Tensor]) -> None:
         self._other, self._are_taken = other, are_taken
 
     def value(self, X: Tensor) -> Tensor:
@@ -267,3 +271,59 @@ class ImprovementElsewhere:
         """The ``n`` values and the ``n x d`` gradients at ``n x d`` points."""
         value, gradient = self._other.value_and_gradient(X)
         return value.masked_fill(self._are_taken(X), _LOWEST), gradient
+
+
+class WhereSuccessful:
+    """Another objective plus a multiple of the log probability of success. Points at which success
+    is less likely than a threshold rank below all others.
+
+    Args:
+        other: The other objective, with differences that are small beside 1e4.
+        success: The model of success, a
+            `botorch_ext.hyperparameters.success.SuccessModel`.
+        weight: The multiplier of the log probability.
+        threshold: The threshold, a probability.
+        inputs: The map from ``n x d`` points to features,
+            `botorch_ext.hyperparameters.inputs.Inputs`.
+        context: The ``d_z`` numbers of the context, or None.
+    """
+
+    span = IntegratedImprovement.span
+
+    def __init__(
+        self,
+        other: Any,
+        success: Any,
+        weight: float,
+        threshold: float,
+        inputs: Any,
+        context: Tensor | None = None,
+    ) -> None:
+        self._other, self._success, self._weight = other, success, weight
+        self._least, self._inputs, self._context = math.log(threshold), inputs, context
+
+    def value(self, X: Tensor) -> Tensor:
+        """The ``n`` values at ``n x d`` points."""
+        log = self._success.log_probability(self._inputs.at(X, self._context))
+        value = self._other.value(X) + self._weight * log
+        return torch.where(log < self._least, value - _TOO_RISKY, value)
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The ``n`` values and the ``n x d`` gradients at ``n x d`` points of the least of `cuts`,
+        which is `value` where it is above the threshold by a margin."""
+        values, gradients = self.cuts(X)
+        least, which = values.min(dim=0)
+        return least, gradients[which, torch.arange(len(X), device=X.device)]
+
+    def cuts(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The ``2 x n`` values and the ``2 x n x d`` gradients at ``n x d`` points of two
+        functions: one without a threshold, and one that is lower below it, so that ascents end just
+        above it."""
+        value, gradient = self._other.value_and_gradient(X)
+        F = self._inputs.at(X, self._context)
+        log, by_features = self._success.log_probability_and_gradient(F)
+        by_point = self._inputs.pullback(X, by_features)
+        value, gradient = value + self._weight * log, gradient + self._weight * by_point
+        excess = log - self._least - _MARGIN
+        values = torch.stack([value, value + _SLOPE * excess])
+        return values, torch.stack([gradient, gradient + _SLOPE * by_point])

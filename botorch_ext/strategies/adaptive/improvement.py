@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +14,15 @@ from botorch_ext.domains import Box, host
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.particles import Cloud, telling
-from botorch_ext.records import Finite
+from botorch_ext.hyperparameters.success import SuccessModel
+from botorch_ext.records import Finite, NonNegative
 from botorch_ext.search.improvement import (
     ImprovementElsewhere,
     ImprovementOnSet,
     IntegratedImprovement,
+    WhereSuccessful,
 )
+from botorch_ext.search.objectives import Objective
 from botorch_ext.search.trust_region import MANY_DIMENSIONS, region_around, side_length
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy, PlayedParticles
@@ -27,6 +31,9 @@ from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy, 
 _NUM_DRAWS = 8
 # The largest number of observations that the search for the next point uses.
 _MOST_ROWS = 1000
+# The least probabilities of success of a point that is asked, and of one that is recommended, where
+# another one has them.
+_LEAST_SUCCESS, _LEAST_RECOMMENDED = 0.5, 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +42,11 @@ class PlayedImprovement(PlayedParticles):
 
     Args:
         log_improvement: The log of the expected improvement.
+        success: The probability of success, if a trial had failed before.
     """
 
     log_improvement: Finite
+    success: NonNegative | None = None
 
 
 class ImprovementStrategy(ParticleStrategy):
@@ -51,6 +60,13 @@ class ImprovementStrategy(ParticleStrategy):
     point may be asked again, and the gain from another observation of it counts too; not if
     ``deterministic`` is True.
 
+    Once a trial has failed (``abandon(trial, failed=True)``), a `SuccessModel` learns from the
+    failed trials and from those with a result where trials succeed. The point asked then has the
+    largest product of the improvement and the probability of success. Points at which success is
+    less likely than 0.5 are asked only if no other point is found, and those at which it is less
+    likely than 0.9 are recommended only then. A failed point does not count as pending, and is not
+    asked again in the same context unless every listed point has failed there.
+
     In a box of more than 20 dimensions, all continuous and without constraints, the first points
     lie in the middle half of each side, and the next ones in a trust region, a smaller box around
     the point with the largest posterior mean; neither holds with contexts. With more than 1,000
@@ -63,7 +79,8 @@ class ImprovementStrategy(ParticleStrategy):
     - ``mean``, ``std``: the mean and the standard deviation of the mixture of all samples at the
       point, in units of the observations; pending trials count in the standard deviation;
     - ``log_improvement``: the log of the expected improvement, in standard deviations of the
-      observations.
+      observations;
+    - ``success``: the probability of success, once a trial has failed.
 
     Example:
         >>> import botorch_ext as bx
@@ -112,11 +129,62 @@ class ImprovementStrategy(ParticleStrategy):
                 return own
             return ImprovementOnSet(own, of.with_pending(pending).model, at, inputs, context)
 
+        def improvement_where_successful(of: Ensemble) -> Objective:
+            failed = self._rows_of(sorted(self.history.failed), told)
+            own = ImprovementElsewhere(improvement(of), self._among(failed, context))
+            return self._where_successful(own, of, full, context, 1.0, _LEAST_SUCCESS)
+
+        has_failed = bool(self.history.failed)
+        objective = improvement_where_successful if has_failed else improvement
         region = self._region(known) if is_large and self.domain.dim > MANY_DIMENSIONS else None
-        x, row, value = self._highest(improvement, points, known, context, seed, region)
+        x, row, value = self._highest(objective, points, known, context, seed, region)
         at = with_context(x, context).unsqueeze(0)
         mean, std = full.with_pending(pending).mean_and_std(at)
-        return x, row, {"mean": mean, "std": std, "log_improvement": value.unsqueeze(0).to(at)}
+        numbers = {"mean": mean, "std": std}
+        if has_failed:
+            (value,) = improvement(known).value(x.unsqueeze(0))
+            success = self._success(full.parameters, full)
+            numbers["success"] = success.log_probability(full.inputs.features(at)).exp()
+        return x, row, numbers | {"log_improvement": value.unsqueeze(0).to(at)}
+
+    def _mean_objective(
+        self, known: Ensemble, context: Tensor | None
+    ) -> Callable[[Ensemble], Objective]:
+        mean = super()._mean_objective(known, context)
+        if not self.history.failed:
+            return mean
+
+        def mean_where_successful(of: Ensemble) -> Objective:
+            return self._where_successful(mean(of), of, known, context, 0.0, _LEAST_RECOMMENDED)
+
+        return mean_where_successful
+
+    def _where_successful(
+        self,
+        other: Objective,
+        of: Ensemble,
+        known: Ensemble,
+        context: Tensor | None,
+        weight: float,
+        threshold: float,
+    ) -> WhereSuccessful:
+        """Another objective, with success under the hyperparameter samples ``of`` an ensemble."""
+        success = self._success(of.parameters, known)
+        return WhereSuccessful(other, success, weight, threshold, known.inputs, context)
+
+    def _success(self, parameters: Tensor, known: Ensemble) -> SuccessModel:
+        """The model of success under some hyperparameter samples, given all trials that have a
+        result or failed."""
+        failed = self._rows_of(sorted(self.history.failed), known.joint)
+        told, inputs = known.outcomes.values, known.inputs
+        F = inputs.features(torch.cat([known.joint, failed]))
+        values = torch.cat([told, told.new_full((len(failed),), -math.inf)])
+        rows = telling(F, values, _MOST_ROWS)
+        return SuccessModel.of(parameters, inputs, F[rows], values[rows] > -math.inf)
+
+    def _pending_rows(self, like: Tensor) -> Tensor:
+        """The joint rows of pending trials; failed ones enter the model of success instead."""
+        return self._rows_of(self.history.pending, like)
 
     def _region(self, known: Ensemble) -> Box | None:
         """The trust region around the point with the largest posterior mean."""

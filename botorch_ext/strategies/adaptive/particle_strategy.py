@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -26,7 +26,7 @@ from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.hyperparameters.particles import Cloud, Particles, telling
 from botorch_ext.records import Finite, NonNegative
 from botorch_ext.search.box import maximize_on_box
-from botorch_ext.search.objectives import evaluate
+from botorch_ext.search.objectives import Objective, evaluate
 from botorch_ext.search.particles import AverageMean
 from botorch_ext.search.screening import near_points
 from botorch_ext.search.trust_region import MANY_DIMENSIONS
@@ -196,10 +196,10 @@ class ParticleStrategy(Strategy):
         ensemble = self._current()[1]
         points = self.domain.points if isinstance(self.domain, FiniteSet) else None
 
-        def mean(of: Ensemble) -> AverageMean:
-            return AverageMean(of.model, of.inputs, checked)
-
-        seed = self._seed_of(len(self.history.trials))
+        mean, seed = (
+            self._mean_objective(ensemble, checked),
+            self._seed_of(len(self.history.trials)),
+        )
         x, *_ = self._highest(mean, points, ensemble, checked, seed)
         X, Y = self._maximised()
         inside = self._are_inside(len(X))
@@ -211,6 +211,12 @@ class ParticleStrategy(Strategy):
                 (x,) = X[best]
         mean_there = ensemble.mean(with_context(x, checked).unsqueeze(0))
         return x, self.history.sign * float(mean_there)
+
+    def _mean_objective(
+        self, known: Ensemble, context: Tensor | None
+    ) -> Callable[[Ensemble], Objective]:
+        """What `recommend` maximises, for all or some of the ``known`` models."""
+        return lambda of: AverageMean(of.model, of.inputs, context)
 
     def _mixture(self, context: Tensor | None) -> GPMixture:
         if not self._num_data:
@@ -333,10 +339,14 @@ class ParticleStrategy(Strategy):
 
     def _taken(self, context: Tensor | None) -> Callable[[Tensor], Tensor]:
         """A function from ``n x d`` points to a mask of those that are evaluated, pending or failed
-        in the context; up to rounding in a box."""
+        in the context."""
         joint, _ = self._maximised()
-        pending = self._pending_rows(joint)
-        joint = torch.cat([joint, pending]) if len(joint) else pending
+        others = self._rows_of(self.history.unanswered, joint)
+        return self._among(torch.cat([joint, others]) if len(joint) else others, context)
+
+    def _among(self, joint: Tensor, context: Tensor | None) -> Callable[[Tensor], Tensor]:
+        """A function from ``n x d`` points to a mask of those that are among joint rows in the
+        context; up to rounding in a box."""
         if context is not None and len(joint):
             joint = joint[(joint[:, self.domain.dim :] == context).all(dim=-1)]
         box = self.domain if isinstance(self.domain, Box) else None
@@ -427,8 +437,12 @@ class ParticleStrategy(Strategy):
         return 512, 20 if self.domain.dim <= 4 else 40
 
     def _pending_rows(self, like: Tensor) -> Tensor:
-        """The joint rows of pending and of failed trials, ``n x (d + d_z)``."""
-        rows = [self.history.trials[id].point for id in self.history.unanswered]
+        """The joint rows of trials that count as pending, ``n x (d + d_z)``: failed ones too."""
+        return self._rows_of(self.history.unanswered, like)
+
+    def _rows_of(self, ids: Iterable[int], like: Tensor) -> Tensor:
+        """The joint rows of some trials, ``n x (d + d_z)``."""
+        rows = [self.history.trials[id].point for id in ids]
         return torch.stack(rows) if rows else like[:0]
 
     def _current(self, context: Tensor | None = None) -> tuple[Cloud, Ensemble]:

@@ -16,7 +16,7 @@ from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.search.trust_region import region_around
 from botorch_ext.strategies import Asked
 from botorch_ext.strategies.action_sets import Choices
-from tests.oracles.particles import model_of, standardised
+from tests.oracles.particles import dense_log_improvement, hull, model_of, standardised
 
 BOX = bx.Box([[2.0, -3.0], [5.0, -1.0]])
 SET = bx.FiniteSet(BOX.sample(80, 1))
@@ -53,12 +53,6 @@ def known(method):
 def grid(num=41):
     axes = [torch.linspace(a, b, num, dtype=torch.float64) for a, b in BOX.bounds.T.tolist()]
     return torch.cartesian_prod(*axes)
-
-
-def hull(domain):
-    if isinstance(domain, bx.Box):
-        return domain
-    return bx.Box(torch.stack([domain.points.amin(dim=0), domain.points.amax(dim=0)]))
 
 
 def dense_bounds(strategy, info, points, pending, width, c):
@@ -125,37 +119,6 @@ def test_every_decision_is_the_highest_bound_of_the_credible_particles(domain, o
     top = trial.info["mean"] + width * trial.info["std"]
     assert sum(bands).max() <= top + 1e-9
     assert_close(float(sum(again.bands(trial.x[None])).max()), top, rtol=1e-7, atol=1e-7)
-
-
-def dense_log_improvement(strategy, first, points, pending):
-    """The average over the particles of ``first`` and draws of each, those that the strategy makes
-    for its last trial, of the expected improvement on the largest value drawn at told and pending
-    points."""
-    X, Y = strategy.evaluated()
-    U, V = (hull(strategy.domain).to_unit(Z) for Z in (torch.cat([X, pending]), points))
-    n, r = len(X), len(X) + len(pending)
-    y, _, _ = standardised(Y)
-    particles = torch.tensor(first.info["particles"]["parameters"], dtype=torch.float64)
-    generator = torch.Generator().manual_seed(strategy._seed_of(first.id + len(pending)))
-    normals = torch.randn(len(particles), 2, r, 4, generator=generator, dtype=torch.float64)
-    normal, total, num = torch.distributions.Normal(0.0, 1.0), torch.zeros(len(points)), 0
-    for particle, (own, of_noise) in zip(particles, normals, strict=True):
-        kernel, noise = model_of(particle)
-        K, cross = kernel(U, U) + 1e-8 * torch.eye(r), kernel(U, V)
-        noisy = (kernel(U, U) + noise * torch.eye(r))[:n, :n].inverse()
-        y_residual = y - (noisy @ y).sum() / noisy.sum()
-        k = torch.linalg.solve(K, cross)
-        std = (1 - (k * cross).sum(dim=0)).sqrt()
-        for sign in (1, -1):
-            for draw in range(own.shape[1]):
-                # A draw from the prior, moved to what the data say.
-                f = torch.linalg.cholesky(K) @ own[:, draw] * sign
-                seen = f[:n] + sign * (noise - 1e-8).sqrt() * of_noise[:n, draw]
-                f = f + K[:, :n] @ noisy @ (y_residual - seen)
-                z = (k.mT @ f - f.max()) / std
-                total = total + std * (normal.log_prob(z).exp() + z * normal.cdf(z))
-                num += 1
-    return (total / num).log()
 
 
 @pytest.mark.parametrize("num_pending", [0, 2])
