@@ -28,18 +28,33 @@ class RowNoise:
         shares: The shares, ``n``: 1 for one observation, 1/k for an average of k, 0 for an
             observation whose noise is known.
         known: The known variances, ``n``, in squared units of the observations.
+        scatter: The sums of the squared deviations of repeats from their average, ``n``, in the
+            same units; 0 for an observation without repeats.
     """
 
     shares: Tensor
     known: Tensor
+    scatter: Tensor
 
     def of(self, rows: Tensor) -> RowNoise:
         """The noise of some rows."""
-        return RowNoise(self.shares[rows], self.known[rows])
+        return RowNoise(self.shares[rows], self.known[rows], self.scatter[rows])
+
+    def scaled(self, slopes: Tensor | float, device: torch.device) -> RowNoise:
+        """The noise of values whose slopes with respect to the observations are given."""
+        known, scatter = (each * slopes * slopes for each in (self.known, self.scatter))
+        return RowNoise(self.shares.to(device), known.to(device), scatter.to(device))
 
     def variances(self, noise_variance: Tensor) -> Tensor:
         """The noise variances, ``m x n``, if the GPs have ``m`` own ones."""
         return noise_variance.unsqueeze(-1) * self.shares + self.known
+
+    def of_repeats(self) -> tuple[Tensor, Tensor]:
+        """What deviations from averages say of the noise variance of a GP: their degrees of freedom
+        and the sum of their squares, 0-dim each."""
+        is_sampled = self.shares > 0
+        degrees = torch.where(is_sampled, 1 / self.shares - 1, 0)
+        return degrees.sum(), torch.where(is_sampled, self.scatter, 0).sum()
 
 
 class Density:
@@ -134,6 +149,9 @@ class Density:
         if self._noise is not None:
             of_rows = of_rows * self._noise.shares
         of_noise = of_rows.sum(dim=-1) * noise.exp()
+        if self._noise is not None:
+            degrees, scatter = self._noise.of_repeats()
+            of_noise = of_noise - 0.5 * (degrees - scatter * (-noise).exp())
         share = odds.sigmoid()[:, None, None]
         of_odds = (W * (smooth - rough)).sum(dim=(-2, -1)) * odds.sigmoid() * (-odds).sigmoid()
         slope = slopes(smooth, s, decay, share).mul_(W)
@@ -174,6 +192,9 @@ class Density:
     def _assembled(self, parameters: Tensor, L: Tensor, quadratic: Tensor, ok: Tensor) -> Tensor:
         log_determinant = L.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
         value = self.log_prior(parameters) - 0.5 * quadratic - log_determinant
+        if self._noise is not None:
+            log_noise, (degrees, scatter) = split(parameters)[1], self._noise.of_repeats()
+            value = value - 0.5 * (degrees * log_noise + scatter * (-log_noise).exp())
         inside = (parameters >= self.lower) & (parameters <= self.upper)
         ok = ok & inside.all(dim=-1) & value.isfinite()
         return torch.where(ok, value, -math.inf)

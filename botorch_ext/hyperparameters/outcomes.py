@@ -64,17 +64,14 @@ class Outcomes:
             Y: The ``n`` observations, in float64, on the CPU.
             device: The device of the transformed observations.
             bend: The strength a of the bend; 0 squeezes low observations.
-            noise: The noise of the observations, likewise on the CPU. Known variances are
-                multiplied by the squared slopes of the transform at the observations.
+            noise: The noise of the observations, likewise on the CPU. Its variances
+                are multiplied by the squared slopes of the transform at the observations.
         """
         if not len(Y):
             return cls(Y.to(device), 0.0, 1.0)
 
         def of_values(slopes: Tensor | float) -> RowNoise | None:
-            if noise is None:
-                return None
-            known = noise.known * slopes * slopes
-            return RowNoise(noise.shares.to(device), known.to(device))
+            return None if noise is None else noise.scaled(slopes, device)
 
         # Scaled by a power of 2, which is exact, so that squares are finite; differences to the
         # first value are exact for large and nearly equal values.

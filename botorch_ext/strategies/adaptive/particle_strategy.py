@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any, cast
 
 import torch
@@ -485,11 +486,13 @@ class ParticleStrategy(Strategy):
             return None
         before = [None] * len(self._initial_values) if given is None else given.tolist()
         stds = [*before, *map(history.stds.get, history.values)]
-        counts = [1] * len(before) + [len(history.repeats.get(id, (0,))) for id in history.values]
-        shares = [1 / k if std is None else 0.0 for std, k in zip(stds, counts, strict=True)]
-        known = [0.0 if std is None else std**2 for std in stds]
-        shares, known = (host.tensor(each, dtype=torch.float64) for each in (shares, known))
-        return RowNoise(shares, known)
+        repeats = [(0.0,)] * len(before)
+        repeats += [history.repeats.get(id, (value,)) for id, value in history.values.items()]
+        numbers = [
+            (1 / len(own) if std is None else 0.0, 0.0 if std is None else std**2, _scatter(own))
+            for std, own in zip(stds, repeats, strict=True)
+        ]
+        return RowNoise(*host.tensor(numbers, dtype=torch.float64).unbind(dim=1))
 
     def _fitted(
         self,
@@ -561,6 +564,12 @@ class ParticleStrategy(Strategy):
 
     def _absorb(self, event: Event) -> None:
         """All that an event changes follows from the history."""
+
+
+def _scatter(repeats: Sequence[float]) -> float:
+    """The sum of the squared deviations of repeats from their average."""
+    average = fmean(repeats)
+    return sum((value - average) ** 2 for value in repeats)
 
 
 def _models(

@@ -492,7 +492,8 @@ def test_the_density_of_hyperparameters_is_that_of_rows_with_their_noise():
     X, y = drawn(7, 2, seed=3), drawn(7, seed=4)
     shares = torch.tensor([1, 1 / 3, 0, 1, 0.5, 0, 1], dtype=torch.float64)
     known = torch.tensor([0, 0, 0.2, 0, 0, 1.5, 0], dtype=torch.float64)
-    density = Density(X, y, Prior(), None, RowNoise(shares, known))
+    scatter = torch.tensor([0, 0.6, 3.0, 0, 0.01, 0, 0], dtype=torch.float64)
+    density = Density(X, y, Prior(), None, RowNoise(shares, known, scatter))
     parameters = torch.tensor([[-1.0, 0.3, -2.0, 0.4], [0.5, -0.7, -4.0, -1.0]]).double()
     kernel_and_noise = [model_of(each) for each in parameters]
     found = []
@@ -500,7 +501,9 @@ def test_the_density_of_hyperparameters_is_that_of_rows_with_their_noise():
         C = kernel(X, X) + (noise * shares + known).diag()
         inverse, ones = torch.linalg.inv(C), torch.ones_like(y)
         r = y - (ones @ inverse @ y) / (ones @ inverse @ ones)
-        found.append(-0.5 * r @ inverse @ r - 0.5 * torch.logdet(C))
+        # Three repeats and two: the deviations from their averages have 2 + 1 degrees of freedom.
+        repeats = -1.5 * noise.log() - 0.61 / (2 * noise)
+        found.append(-0.5 * r @ inverse @ r - 0.5 * torch.logdet(C) + repeats)
     value, gradient = density.value_and_gradient(parameters)
     likelihoods = value - density.log_prior(parameters)
     torch.testing.assert_close(likelihoods, torch.stack(found))
@@ -530,10 +533,27 @@ def test_particles_of_many_results_at_once_have_the_noise_of_their_rows():
     """More results than a first stage takes, in another order."""
     X, y = drawn(40, 1, seed=5), drawn(40, seed=6)
     known = torch.arange(40, dtype=torch.float64) / 10
-    noise = RowNoise((known == 0).double(), known)
+    noise = RowNoise((known == 0).double(), known, torch.zeros_like(known))
     cloud = bx.Particles(num_particles=4).started(X, y, None, 0, noise)
     density = Density(X, y, Prior(), None, noise)
     torch.testing.assert_close(cloud.values, density.value(cloud.parameters))
+
+
+def test_repeats_have_the_density_of_that_many_rows():
+    """Up to a constant, repeats are told together or one by one."""
+    X, y = drawn(5, 2, seed=3), drawn(7, seed=4)
+    groups = [[0, 1, 2], [3], [4, 5], [6]]
+    averages = torch.stack([y[rows].mean() for rows in groups])
+    noise = RowNoise(
+        torch.tensor([1 / len(rows) for rows in groups]).double(),
+        torch.zeros(4).double(),
+        torch.stack([(y[rows] - y[rows].mean()).square().sum() for rows in groups]),
+    )
+    together = Density(X[:4], averages, Prior(), None, noise)
+    apart = Density(X[[0, 0, 0, 1, 2, 2, 3]], y, Prior())
+    parameters = torch.tensor([[-1.0, 0.3, -2.0, 0.4], [0.5, -0.7, -4.0, -1.0]]).double()
+    differences = together.value(parameters) - apart.value(parameters)
+    torch.testing.assert_close(differences[0], differences[1], rtol=1e-6, atol=1e-6)
 
 
 def test_precise_results_are_believed_and_vague_ones_are_not():
