@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None) -> None:
         "delayed_feedback",
         "Delayed feedback: BPE-Delay and its rivals.",
         argv,
-        full="as Vakili et al. 2023: 10 seeds, and 3 of T = 1000 on the box",
+        full="as Vakili et al. 2023, with 100 seeds, and 3 of T = 1000 on the box",
         data=True,
         processes=True,
     )
@@ -70,7 +70,7 @@ def main(argv: list[str] | None = None) -> None:
     if options.smoke:
         setting = Setting(horizon=100, side=8, seeds=1, box_horizon=40)
     elif options.full:
-        setting = Setting(seeds=10, box_horizon=1000, box_seeds=3)
+        setting = Setting(seeds=100, box_horizon=1000, box_seeds=3)
     if options.smoke and not options.data.is_dir():
         objectives = tuple(generate(options.seed))
     else:
