@@ -106,22 +106,22 @@ class Outcomes:
         """The outcomes with the likeliest bend, averaged over ``m x dim`` parameters of a density;
         ``noise`` is as for `of`."""
         device = density.y.device
-        plain = cls.of(Y, device, noise=noise)
+        plain = cls.of(Y, Y.device, noise=noise)
         if len(Y) < _FEWEST or not plain.log_slopes:
-            return plain
-        found = [plain, *(cls.of(Y, device, bend, noise) for bend in _BENDS)]
+            return cls.of(Y, device, noise=noise)
+        found = [plain, *(cls.of(Y, Y.device, bend, noise) for bend in _BENDS)]
         if noise is None:
-            values = torch.stack([outcomes.values for outcomes in found])
+            values = torch.stack([outcomes.values for outcomes in found]).to(device)
             likelihoods = density.log_likelihoods(parameters, values).to(Y.device)
         else:  # each bend has known variances of its own
-            own = [
-                density.log_likelihoods(parameters, outcomes.values[None], outcomes.noise)
-                for outcomes in found
-            ]
+            own = []
+            for outcomes in found:
+                there = cls.of(Y, device, outcomes.bend, noise)
+                own.append(density.log_likelihoods(parameters, there.values[None], there.noise))
             likelihoods = torch.cat(own).to(Y.device)
         likelihoods += likelihoods.new_tensor([outcomes.log_slopes for outcomes in found])
         likelihoods[0] += _ADVANTAGE
-        return found[int(likelihoods.argmax())]
+        return cls.of(Y, device, found[int(likelihoods.argmax())].bend, noise)
 
     def some(self, rows: Tensor) -> Outcomes:
         """The outcomes of some rows, in the same units."""

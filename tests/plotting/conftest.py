@@ -1,4 +1,4 @@
-"""Figures are closed after each test."""
+"""Figures are closed before and after each test."""
 
 import pytest
 
@@ -7,5 +7,6 @@ plt = pytest.importorskip("matplotlib.pyplot")
 
 @pytest.fixture(autouse=True)
 def closed_figures():
+    plt.close("all")  # those of tests of other folders
     yield
     plt.close("all")

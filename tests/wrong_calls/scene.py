@@ -75,7 +75,7 @@ class Scene:
         for value in self.Y.tolist():
             made.tell(made.ask(**given).id, value)
         made.ask(**given)
-        made.attach(self.X[0], 0.3, **given)
+        made.attach(made.history.trials[0].x, 0.3, **given)
         return made
 
     @property
