@@ -53,7 +53,7 @@ TABLES = {
     "unequal": Table(
         [f"d = {d}, standard errors {told}" for d in (1, 2) for told in ("told", "not told")],
         PLAIN,
-        24,
+        60,
         150,
     ),
     "lock-out": Table([f"d = {d}" for d in range(2, 7)], ("SelfNormalized", *ENLARGED), 3, 300),
