@@ -393,7 +393,8 @@ class Strategy(NotedWarnings):
         Args:
             id: The trial, or its id.
             failed: Whether its evaluation failed. A method in which pending trials count then
-                counts it as pending for ever, so that it looks elsewhere.
+                counts it as pending for ever, so that it looks elsewhere; `integrated_ei` models
+                where evaluations fail.
 
         Raises:
             UnknownTrialError: If the trial was never asked, or is already told or abandoned.
