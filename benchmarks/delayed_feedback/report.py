@@ -246,7 +246,7 @@ def _inside(rows: Sequence[Row]) -> str:
     asked, outside = sum(row["horizon"] for row in rows), sum(row["outside"] for row in rows)
     kept = sum(row["maximizer_survives"] for row in rows)
     return (
-        f"Of the {asked} points that phased methods asked in {len(rows)} runs, {outside} lie "
+        f"Phased methods asked {asked} points in {len(rows)} runs, and {outside} of them lie "
         "outside the region of their round (on the box by `Region.contains`, with its tolerance "
         "1e-9 times the largest of 1, width and threshold). The maximiser survived every "
         f"elimination in {kept} of the {len(rows)} runs."
