@@ -100,6 +100,25 @@ class Outcomes:
         )
 
     @classmethod
+    def of_margins(cls, margins: Tensor, device: torch.device) -> Outcomes:
+        """The outcomes of ``n`` margins, by which a quantity is within its limit: large ones of
+        either sign compressed, then standardised. ``-center / scale`` is the value of the margin 0.
+
+        A margin z becomes sign(z) log(1 + |z| / u), where u is the median of their sizes.
+
+        Args:
+            margins: The margins, in float64, on the CPU.
+            device: The device of the transformed margins.
+
+        Source: Eriksson and Poloczek 2021 (the transform of constraints).
+        """
+        unit = float(margins.abs().median()) if len(margins) else 0.0
+        z = margins.sign() * (margins.abs() / (unit or 1.0)).log1p()
+        center, scale = (float(z.mean()), float(z.std(correction=0))) if len(z) else (0.0, 1.0)
+        scale = scale if scale > 0 else 1.0
+        return cls(((z - center) / scale).to(device), center, scale)
+
+    @classmethod
     def likeliest(
         cls, Y: Tensor, density: Density, parameters: Tensor, noise: RowNoise | None = None
     ) -> Outcomes:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.checks import flag, short, whole_number
-from botorch_ext.domains import Box, Domain, FiniteSet, Space, require_same_kind
+from botorch_ext.domains import Box, Domain, FiniteSet, Space, host, require_same_kind
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.domains.outside_points import outside_point
 from botorch_ext.domains.ranks import first_highest, highest_first
@@ -81,6 +81,7 @@ from botorch_ext.strategies.named_points import Points, joint_rows
 from botorch_ext.strategies.noted_warnings import NotedWarnings, level_of_the_caller
 from botorch_ext.strategies.refutation import Alarm
 from botorch_ext.strategies.replicas import NotReplicatedError, Replicas, Runs
+from botorch_ext.widths.limits import Limit
 from botorch_ext.widths.told_data import ToldData
 
 # The largest number of trials of one ask; more would take hours.
@@ -283,7 +284,17 @@ class Strategy(NotedWarnings):
 
     def _turn(self) -> None:
         """Minimises from now on; the strategy has no events and no values."""
-        self._minimize, self.history = True, History(-1.0)
+        self._minimize, self.history = True, History(-1.0, self.limits)
+
+    @property
+    def limits(self) -> Mapping[str, Limit]:
+        """The limits of the outcomes by name."""
+        return self.history.limits
+
+    def _set_limits(self, limits: Mapping[str, Limit]) -> None:
+        """Says which outcomes every result must have, and their limits."""
+        self.outcome_names = tuple(limits)
+        self.history = History(self.history.sign, limits)
 
     def _require_no_std(self) -> None:
         """Raises a ValueError if initial observations have standard errors that the strategy does
@@ -646,7 +657,8 @@ class Strategy(NotedWarnings):
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
         """The evaluated point with the best posterior mean, and that mean.
 
-        Told, attached and initial points count, as far as they lie in the domain.
+        Told, attached and initial points count, as far as they lie in the domain and their outcomes
+        were measured within the limits.
 
         Args:
             context: ``d_z`` numbers: the means of all evaluated actions at this context are
@@ -656,17 +668,18 @@ class Strategy(NotedWarnings):
             The ``d``-dim point and its posterior mean, in units of the observations.
 
         Raises:
-            NoObservationsError: If no point was evaluated yet.
+            NoObservationsError: If no such point was evaluated yet.
             ValueError: If `ask` would refuse the context.
         """
         X, _ = self.evaluated()
         if context is not None:
             X = with_context(X[:, : self.domain.dim], self.checked_context(context))
-        inside = self._are_inside(len(X))
-        if not bool(inside.any()):
-            raise NoObservationsError("best needs at least one evaluated point, got none")
+        eligible = self._are_eligible(len(X))
+        if not bool(eligible.any()):
+            what = "one evaluated point within all limits" if self.limits else "one evaluated point"
+            raise NoObservationsError(f"best needs at least {what}, got none")
         mean = self.evaluated_means() if context is None else self.means_at(X)
-        top = int(first_highest(mean.masked_fill(~inside, -math.inf)))
+        top = int(first_highest(mean.masked_fill(~eligible, -math.inf)))
         return X[top, : self.domain.dim].clone(), self.history.sign * float(mean[top])
 
     def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
@@ -859,8 +872,8 @@ class Strategy(NotedWarnings):
               the ids of the trials in these states; failed trials are abandoned ones, and withdrawn
               ones are no longer attached;
             - ``best``: the point of `best` as ``x`` (in a `Space` also by name, as ``params``) and
-              its posterior ``mean``; None before the first observation;
-            - ``best_observation``: the best observation, noise included, or None;
+              its posterior ``mean``; None where it has none;
+            - ``best_observation``: the best observation within the limits, noise included, or None;
             - ``minimize``: whether small values are good;
             - ``warnings``: the messages of all warnings so far.
 
@@ -892,13 +905,13 @@ class Strategy(NotedWarnings):
             "best_observation": None,
             "warnings": list(self.warnings),
         }
-        inside = self._are_inside(len(X))
-        if bool(inside.any()):
+        eligible = self._are_eligible(len(X))
+        if bool(eligible.any()):
             x, mean = self.best()
             summary["best"] = {"x": x.tolist(), "mean": mean}
             if isinstance(self.domain, Space):
                 summary["best"]["params"] = self.domain.params_of(x)
-            best = Y[inside].min() if self.minimize else Y[inside].max()
+            best = Y[eligible].min() if self.minimize else Y[eligible].max()
             summary["best_observation"] = float(best)
         if self._alarm is not None:
             summary |= self._alarm.summary(self._told_data())
@@ -965,6 +978,14 @@ class Strategy(NotedWarnings):
                 [id not in self.history.outside for id in self.history.values]
             )
         return inside
+
+    def _are_eligible(self, num: int) -> Tensor:
+        """Whether each of the ``num`` points of `evaluated` may be the best one: it is inside, and
+        its outcomes were measured within their limits."""
+        if not self.limits:
+            return self._are_inside(num)
+        told = [self.history.is_eligible(id) for id in self.history.values]
+        return host.tensor(told).to(self.domain.device)
 
     # --- for masters and for plots ----------------------------------------------------------------
 
@@ -1062,9 +1083,10 @@ class Strategy(NotedWarnings):
         )
 
     def _evaluated_actions(self, context: Tensor | None) -> Tensor:
-        """The ``n x d`` evaluated points of the domain, to be compared in a ``d_z``-dim context."""
+        """The ``n x d`` evaluated points that may be the best, to be compared in a ``d_z``-dim
+        context."""
         X = self.evaluated()[0][:, : self.domain.dim]
-        return X[self._are_inside(len(X))]
+        return X[self._are_eligible(len(X))]
 
     def _asked(self, choices: Choices) -> Trial:
         """Decides the next trial and updates this state with it."""

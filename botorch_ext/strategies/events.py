@@ -20,6 +20,7 @@ from botorch_ext.domains.points import numbered
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.records import in_sign
 from botorch_ext.state import Log, shallow
+from botorch_ext.widths.limits import Limit
 
 # The number of coordinates that a message shows.
 _MOST_SHOWN = 10
@@ -340,9 +341,11 @@ class History:
 
     Args:
         sign: The factor from values to what the user told: -1 if the user minimises.
+        limits: The limits of outcomes by name.
     """
 
-    def __init__(self, sign: float = 1.0) -> None:
+    def __init__(self, sign: float = 1.0, limits: Mapping[str, Limit] | None = None) -> None:
+        self.limits = dict(limits or {})
         self.events: Log[Event] = Log()
         self.trials: Log[Trial] = Log()
         self.values: dict[int, float] = {}
@@ -436,14 +439,20 @@ class History:
         """The id of the trial with the largest value, told or attached, the first of several.
 
         Args:
-            besides: Ids of trials that are left out, beside those whose points lie outside the
-                domain.
+            besides: Ids of trials that are left out, beside those that are not eligible (`is_eligible`).
 
         Returns:
             The id; None where no trial is left.
         """
-        left = [id for id in self.values if id not in self.outside and id not in besides]
+        left = [id for id in self.values if self.is_eligible(id) and id not in besides]
         return max(left, key=self.values.__getitem__, default=None)
+
+    def is_eligible(self, id: int) -> bool:
+        """Whether a result may be the best one: its point lies in the domain, and its outcomes were
+        measured within their limits."""
+        return id not in self.outside and all(
+            limit.holds(self.outcomes[id][name]) for name, limit in self.limits.items()
+        )
 
     def is_attached(self, id: int) -> bool:
         """Whether a trial, which may be the next one, was attached."""

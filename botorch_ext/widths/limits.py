@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar
 
 from torch import Tensor
 
-from botorch_ext.checks import amount, short
+from botorch_ext.checks import amount, is_text, short
 from botorch_ext.state import Immutable
 from botorch_ext.widths.base import check_delta, check_misspecification
 from botorch_ext.widths.composed import Assumptions
@@ -25,35 +25,73 @@ _LIMIT = re.compile(r"(<=|>=)(.*)")
 
 @dataclass(frozen=True)
 class Limit(Immutable):
-    """A limit of a quantity.
+    """A limit of a measured quantity: `AtMost` or `AtLeast`.
 
     Args:
         bound: The limit, in units of the quantity.
-        sign: 1 if the quantity must be at least the limit, -1 if at most.
+        unit: The unit, for people, as in ``"%"``; None for a quantity without a unit.
+
+    Raises:
+        ValueError: If the limit is not finite, or the unit is no text.
     """
 
     bound: float
-    sign: float
+    unit: str | None = None
+    # 1 if the quantity must be at least the limit, -1 if at most.
+    sign: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bound", amount(self.bound, "bound", "finite"))
+        if self.unit is not None and not (is_text(self.unit) and self.unit.strip()):
+            raise ValueError(f"unit must be a text that is not empty, got {self.unit!r}")
 
     @classmethod
-    def read(cls, given: Any, name: str) -> Self:
-        """The limit that a text such as ``"<= 5.0"`` or ``">= 0.3"`` says.
+    def read(cls, given: Any, name: str) -> Limit:
+        """The limit itself, or the one that a text such as ``"<= 5.0"`` or ``">= 0.3"`` says.
 
         Raises:
-            ValueError: If it is no such text.
+            ValueError: If it is neither.
         """
+        if isinstance(given, Limit):
+            return given
         found = _LIMIT.fullmatch(given.strip()) if isinstance(given, str) else None
         try:
             if found is not None:
-                bound = amount(float(found[2]), name, "finite")
-                return cls(bound, 1.0 if found[1] == ">=" else -1.0)
+                return (AtLeast if found[1] == ">=" else AtMost)(float(found[2]))
         except ValueError:
             pass
-        raise ValueError(f'{name} must be a text like "<= 5.0" or ">= 0.3", got {short(given)}')
+        raise ValueError(
+            f'{name} must be bx.AtMost(5.0), bx.AtLeast(0.3), "<= 5.0" or ">= 0.3", got '
+            f"{short(given)}"
+        )
+
+    def margin(self, values: Tensor) -> Tensor:
+        """By how much values are within the limit; negative where they are not."""
+        return self.sign * (values - self.bound)
+
+    def holds(self, value: float) -> bool:
+        """Whether a measured value is within the limit."""
+        return self.sign * (value - self.bound) >= 0
 
     def slack(self, lower: Tensor, upper: Tensor) -> Tensor:
         """By how much the worst value between two bounds is within the limit."""
-        return lower - self.bound if self.sign > 0 else self.bound - upper
+        return self.margin(lower if self.sign > 0 else upper)
+
+
+class AtMost(Limit):
+    """The limit of a quantity that must be at most ``bound``.
+
+    Example:
+        >>> import botorch_ext as bx
+        >>> bx.AtMost(5.0, unit="%")
+        AtMost(bound=5.0, unit='%')
+    """
+
+    sign = -1.0
+
+
+class AtLeast(Limit):
+    """The limit of a quantity that must be at least ``bound``; see `AtMost`."""
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,7 @@ class CredibleParticles(ParticleStrategy):
 
     def _recall(self, trial: Trial) -> PlayedCredible:
         played: Any = super()._recall(trial)
-        num = len(cast(Cloud, self._cloud).values)
+        num = len(cast(Cloud, self._models.cloud).values)
         if played.model >= num:
             raise ValueError(
                 f"model in the info of trial {trial.id} must be one of {num} particles, got "

@@ -20,11 +20,10 @@ from botorch_ext.domains.distances import squared_distances
 from botorch_ext.domains.points import checked_like
 from botorch_ext.domains.ranks import first_highest, highest_first
 from botorch_ext.exceptions import HorizonReached, NoObservationsError
-from botorch_ext.hyperparameters.density import Density, RowNoise, split
+from botorch_ext.hyperparameters.density import RowNoise, split
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.inputs import Inputs
-from botorch_ext.hyperparameters.outcomes import Outcomes
-from botorch_ext.hyperparameters.particles import Cloud, Particles, telling
+from botorch_ext.hyperparameters.particles import Cloud, Particles
 from botorch_ext.records import Finite, NonNegative
 from botorch_ext.search.box import maximize_on_box
 from botorch_ext.search.objectives import Objective, evaluate
@@ -32,6 +31,12 @@ from botorch_ext.search.particles import AverageMean
 from botorch_ext.search.screening import near_points
 from botorch_ext.search.trust_region import MANY_DIMENSIONS
 from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.strategies.adaptive.particle_models import (
+    ParticleData,
+    ParticleModels,
+    numbers_of,
+    recorded,
+)
 from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Event, Trial
@@ -147,13 +152,8 @@ class ParticleStrategy(Strategy):
             self.particles = replace(self.particles, prior=prior)
         Y = self.domain.like.new_zeros(0) if self._initial is None else self._initial[1]
         self._initial_values = Y.to("cpu", torch.float64)
-        # The particles that were recorded last, and the number of observations they are given.
-        self._cloud: Cloud | None = None
-        self._num_absorbed = 0
-        # A cache that follows from the events: the particles and models of the data so far.
-        self._known: tuple[tuple[int, int | None], Cloud, Ensemble] | None = None
-        # Another cache: the models given the observations of the recorded particles.
-        self._absorbed: Ensemble | None = None
+        # With contexts the best observation is not the best of each context.
+        self._models = ParticleModels(self.particles, self.bends and self.context_space is None)
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -285,22 +285,23 @@ class ParticleStrategy(Strategy):
         info: dict[str, Any] = {}
         if row is not None and choices.points(self.domain) is not None:
             info |= choices.places(row)
-        numbers, m = [number.double() for number in own.values()], 0
-        if cloud is not self._cloud:
-            m = len(cloud.values)
-            numbers += [cloud.values, cloud.parameters.flatten()]
-        read = torch.cat(numbers).tolist()  # the host waits once
+        fits = self._fits(choices.context)
+        is_new = fits[0][1] is not self._models.cloud
+        numbers = [number.double() for number in own.values()]
+        numbers += [numbers_of(found) for _, found in fits if is_new]
+        read = iter(torch.cat(numbers).tolist())  # the host waits once
         for (name, number), value in zip(own.items(), read, strict=False):
             info[name] = value if number.is_floating_point() else int(value)
-        if m:
-            values, flat = read[len(own) :][:m], read[len(own) + m :]
-            width = len(flat) // m
-            rows = [flat[start : start + width] for start in range(0, len(flat), width)]
-            info["particles"] = {"parameters": rows, "values": values}
-            if cloud.bend:
-                info["particles"]["bend"] = cloud.bend
-            self._adopt(cloud)
+        if is_new:
+            info["particles"], *others = [recorded(found, read) for _, found in fits]
+            info |= {"outcome_particles": others} if others else {}
+            for models, found in fits:
+                models.adopt(found, self._num_data)
         return x, info
+
+    def _fits(self, context: Tensor | None) -> list[tuple[ParticleModels, Cloud]]:
+        """The models and the particles of each quantity, given the told data: first the value."""
+        return [(self._models, self._current(context)[0])]
 
     def require_askable(self, num_trials: int, choices: Choices) -> None:
         points = self._candidates(choices)
@@ -447,37 +448,35 @@ class ParticleStrategy(Strategy):
         return torch.stack(rows) if rows else like[:0]
 
     def _current(self, context: Tensor | None = None) -> tuple[Cloud, Ensemble]:
-        """The particles given the data so far, and their models. The first context may set the
-        number of columns."""
-        n = self._num_data
-        stays = self._cloud is not None and not self.particles.are_due(self._num_absorbed, n)
-        key = n, None if stays else len(self.history.trials)
+        """The particles of the value given the data so far, and their models. The first context may
+        set the number of columns."""
+        told = host.tensor(list(self.history.values.values()), dtype=torch.float64)
+
+        def data() -> tuple[Tensor, RowNoise | None]:
+            return torch.cat([self._initial_values, told]), self._row_noise()
+
+        return self._given(self._models, data, context)
+
+    def _given(
+        self,
+        models: ParticleModels,
+        measured: Callable[[], tuple[Tensor, RowNoise | None]],
+        context: Tensor | None = None,
+    ) -> tuple[Cloud, Ensemble]:
+        """The particles of a quantity given its measured values with their noise, and their
+        models."""
         contexts = self._context_dim if context is None else len(context)
         columns = self.domain.dim + (1 if contexts is None else contexts)  # 1 until one is seen
-        known = self._known
-        if known is None or known[0] != key or (not n and known[2].joint.shape[-1] != columns):
+
+        def data() -> ParticleData:
             joint, _ = self._maximised()
-            if not n:  # without rows the number of columns is not known
+            if not self._num_data:  # without rows the number of columns is not known
                 joint = joint.new_zeros(0, columns)
             inputs = Inputs.of(self.domain, self.context_space, joint)
-            told = host.tensor(list(self.history.values.values()), dtype=torch.float64)
-            values, noise = torch.cat([self._initial_values, told]), self._row_noise()
-            cloud = self._cloud
-            if cloud is None or not stays:
-                cloud = self._fitted(cloud, inputs, joint, values, noise)
-                ensemble = _models(cloud, inputs, joint, values, noise)
-            else:
-                num = self._num_absorbed
-                if self._absorbed is None:
-                    before = None if noise is None else noise.of(host.arange(num))
-                    self._absorbed = _models(cloud, inputs, joint[:num], values[:num], before)
-                ensemble = self._absorbed
-                if n > num:  # always from there, so that a resumed study has the same digits
-                    outcomes = Outcomes.of(values, joint.device, cloud.bend, noise)
-                    ensemble = ensemble.extended(inputs, joint, outcomes)
-            known = key, cloud, ensemble
-            self._known = known
-        return known[1:]
+            return ParticleData(inputs, joint, *measured())
+
+        step = len(self.history.trials)
+        return models.current(self._num_data, step, columns, data, self._seed_of(step))
 
     def _row_noise(self) -> RowNoise | None:
         """The noise of all observations, on the CPU; None if they are equally noisy."""
@@ -494,35 +493,6 @@ class ParticleStrategy(Strategy):
         ]
         return RowNoise(*host.tensor(numbers, dtype=torch.float64).unbind(dim=1))
 
-    def _fitted(
-        self,
-        cloud: Cloud | None,
-        inputs: Inputs,
-        joint: Tensor,
-        Y: Tensor,
-        noise: RowNoise | None,
-    ) -> Cloud:
-        """The particles given all observations, moved from earlier particles if there are any."""
-        X, seed = inputs.features(joint), self._seed_of(len(self.history.trials))
-        outcomes = Outcomes.of(Y, X.device, noise=noise)
-        groups, is_new = inputs.groups, cloud is None
-        if cloud is None:
-            cloud = self.particles.started(X, outcomes.values, groups, seed, outcomes.noise)
-        # With contexts the best observation is not the best of each context.
-        if self.bends and joint.shape[-1] == self.domain.dim:
-            rows = telling(X, outcomes.values)
-            some = outcomes.some(rows)
-            density = Density(X[rows], some.values, self.particles.prior, groups, some.noise)
-            own = rows.to(Y.device)
-            of_rows = None if noise is None else noise.of(own)
-            bend = Outcomes.likeliest(Y[own], density, cloud.parameters, of_rows).bend
-            outcomes = Outcomes.of(Y, X.device, bend, noise)
-        if not is_new:
-            cloud = self.particles.moved(cloud, X, outcomes.values, groups, seed, outcomes.noise)
-        elif outcomes.bend:
-            cloud = self.particles.started(X, outcomes.values, groups, seed, outcomes.noise)
-        return replace(cloud, bend=outcomes.bend)
-
     @property
     def _num_data(self) -> int:
         return len(self._initial_values) + len(self.history.values)
@@ -530,12 +500,15 @@ class ParticleStrategy(Strategy):
     # --- the next state ---------------------------------------------------------------------------
 
     def _recall(self, trial: Trial) -> PlayedParticles:
-        played, name = super()._recall(trial), f"info of trial {trial.id}"
-        record = played.particles
-        if record is None:
-            if self._cloud is None:
-                raise ValueError(f"particles in the {name} must be there for the first trial")
-            return played
+        played, name = super()._recall(trial), f"particles in the info of trial {trial.id}"
+        if played.particles is not None:
+            self._models.adopt(self._cloud_of(played.particles, trial, name), self._num_data)
+        elif self._models.cloud is None:
+            raise ValueError(f"{name} must be there for the first trial")
+        return played
+
+    def _cloud_of(self, record: RecordedCloud, trial: Trial, name: str) -> Cloud:
+        """The particles of a record; raises a ValueError if their number is wrong."""
         num, width = self.particles.number(self._num_data), len(trial.point) + 2
         if self._is_corrected:  # results that were there may be withdrawn
             num = len(record.values)
@@ -543,24 +516,15 @@ class ParticleStrategy(Strategy):
             rows = getattr(record, key)
             found = {(len(rows), len(row)) if len(shape) > 1 else (len(rows),) for row in rows}
             if found != {shape}:
-                raise ValueError(f"{key} of the particles in the {name} must have shape {shape}")
+                raise ValueError(f"{key} of the {name} must have shape {shape}")
         parameters, values = (
             torch.tensor(own, dtype=torch.float64, device=self.domain.device)
             for own in (record.parameters, record.values)
         )
-        self._adopt(Cloud(parameters, values, record.bend))
-        return played
+        return Cloud(parameters, values, record.bend)
 
     def _forget_fits(self, id: int) -> None:
-        self._cloud = self._known = self._absorbed = None
-        self._num_absorbed = 0
-
-    def _adopt(self, cloud: Cloud) -> None:
-        """Goes on with particles that were updated for the next trial."""
-        self._cloud, self._num_absorbed, self._absorbed = cloud, self._num_data, None
-        if self._known is not None and self._known[1] is cloud:  # its models stay valid
-            self._known = (self._num_absorbed, None), *self._known[1:]
-            self._absorbed = self._known[2]
+        self._models.forget()
 
     def _absorb(self, event: Event) -> None:
         """All that an event changes follows from the history."""
@@ -571,10 +535,3 @@ def _scatter(repeats: Sequence[float]) -> float:
     average = fmean(repeats)
     return sum((value - average) ** 2 for value in repeats)
 
-
-def _models(
-    cloud: Cloud, inputs: Inputs, joint: Tensor, Y: Tensor, noise: RowNoise | None
-) -> Ensemble:
-    """The models given ``n x (d + d_z)`` joint rows and ``n`` observations with their noise."""
-    outcomes = Outcomes.of(Y, joint.device, cloud.bend, noise)
-    return Ensemble.of(cloud.parameters, inputs, joint, outcomes)

@@ -96,7 +96,8 @@ class SafeExploration(Strategy):
         domain: A `FiniteSet`, or a `Box` with nothing but bounds, in float64.
         model: The model of the value, a `KernelGP` without data and transforms.
         outcome_models: The models of the outcomes by name, likewise.
-        thresholds: The limit of each outcome by name: a text such as ``"<= 5.0"`` or ``">= 0.3"``.
+        thresholds: The limit of each outcome by name: `AtMost`, `AtLeast`, or a text such as
+            ``"<= 5.0"`` or ``">= 0.3"``.
         safe_seed: Points that are known to be safe, at least one: ``n x d``, or dicts by name. With
             contexts these are safe in every context; joint rows, ``n x (d + d_z)``, are safe in
             their own context.
@@ -153,7 +154,7 @@ class SafeExploration(Strategy):
         model: KernelGP,
         *,
         outcome_models: Mapping[str, KernelGP],
-        thresholds: Mapping[str, str],
+        thresholds: Mapping[str, str | Limit],
         safe_seed: Any,
         rkhs_bound: float | Sequence[float],
         noise_std: float | Sequence[float],
@@ -172,7 +173,9 @@ class SafeExploration(Strategy):
         super().__init__(domain, seed, context_domain=context_domain, minimize=minimize)
         if domain.dtype != torch.float64:
             raise ValueError(f"domain must be in float64, got {short(domain)}")
-        self.outcome_names = checked_names(outcome_models, thresholds)
+        names = checked_names(outcome_models, thresholds)
+        limits = {each: Limit.read(thresholds[each], f"thresholds[{each!r}]") for each in names}
+        self._set_limits(limits)
         require_one_of(on_refuted, "on_refuted", ("seed", "stop"))
         if not callable(rule):
             require_one_of(rule, "rule", ("goal", "widest"))
@@ -181,9 +184,8 @@ class SafeExploration(Strategy):
         probes = probes_of(domain, self.context_space, self.seed)[:1]
         for each in (model, *outcome_models.values()):
             _check_model(each, probes)
-        limits = [Limit.read(thresholds[name], f"thresholds[{name!r}]") for name in outcome_models]
         numbers = rkhs_bound, noise_std, delta, misspecification, bounds
-        assumed = quantities([None, *limits], *numbers)
+        assumed = quantities([None, *limits.values()], *numbers)
         models = [model.negated() if minimize else model, *outcome_models.values()]
         self._seeds = self._checked_seeds(safe_seed)
         ball = Perturbations(radius, norm)

@@ -73,6 +73,7 @@ class MasterStrategy(Strategy):
         for base in self.bases:
             base.set_minimize(self.minimize)
         self.takes_actions = all(base.takes_actions for base in bases)
+        self._set_limits(first.limits)
         self.outcome_names = first.outcome_names
         # For each base, the ids that its trials have in the master.
         self._ids: list[list[int]] = [[] for _ in bases]
@@ -302,7 +303,7 @@ def _check_bases(bases: Sequence[Strategy]) -> None:
         alike = type(domain) is type(first) and torch.equal(domain.like, first.like)
         if not alike or (isinstance(domain, Box) and repr(domain) != repr(first)):
             raise ValueError(f"the domain of {name} must be that of base 0, got {domain!r}")
-        if base.outcome_names != bases[0].outcome_names:
+        if (base.outcome_names, base.limits) != (bases[0].outcome_names, bases[0].limits):
             raise ValueError(
                 f"the outcomes of {name} must be those of base 0, {bases[0].outcome_names}, got "
                 f"{base.outcome_names}"
