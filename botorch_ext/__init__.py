@@ -45,8 +45,11 @@ if TYPE_CHECKING:
     from botorch_ext.studies.run import run
     from botorch_ext.studies.simulate import simulate
     from botorch_ext.studies.study import Study
+    from botorch_ext.widths.limits import AtLeast, AtMost
 
 __all__ = [
+    "AtLeast",
+    "AtMost",
     "Box",
     "BreadthwiseExploration",
     "CandidateModels",
@@ -126,6 +129,7 @@ _HOMES = {
     "studies.replicate": ("replicate",),
     "studies.simulate": ("simulate",),
     "studies.study": ("Study",),
+    "widths.limits": ("AtLeast", "AtMost"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 # The modules that lie in a room, by their names here.

@@ -47,7 +47,8 @@ class CertifiedSafe(AcquisitionFunction):
         acqf: The acquisition function, any of BoTorch's or of this library.
         models: The models of the outcomes by name: single `KernelGP`s in float64 with their data
             (see `KernelGP.from_botorch`), without outcome transforms.
-        thresholds: The limit of each outcome by name: a text such as ``"<= 5.0"`` or ``">= 0.3"``.
+        thresholds: The limit of each outcome by name: `AtMost`, `AtLeast`, or a text such as
+            ``"<= 5.0"`` or ``">= 0.3"``.
         safe_seed: The points that are known to be safe, ``n x d``, at least one.
         rkhs_bound: B, at least the RKHS norm of each outcome minus its prior mean, in its units:
             one number, or one for each outcome in the order of ``models``.
@@ -86,7 +87,7 @@ class CertifiedSafe(AcquisitionFunction):
         self,
         acqf: AcquisitionFunction,
         models: Mapping[str, KernelGP],
-        thresholds: Mapping[str, str],
+        thresholds: Mapping[str, str | Limit],
         *,
         safe_seed: PointsLike,
         rkhs_bound: float | Sequence[float],

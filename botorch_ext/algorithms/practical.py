@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from botorch_ext.algorithms.argument_checks import algorithm
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.strategies.adaptive.improvement import ImprovementStrategy
 from botorch_ext.strategies.initial_checks import InitialData
+from botorch_ext.widths.limits import Limit
 
 
 @algorithm
@@ -21,6 +24,7 @@ def integrated_ei(
     context_domain: Domain | int | ContextSpace | None = None,
     minimize: bool | None = None,
     deterministic: bool = False,
+    outcomes: Mapping[str, Limit | str] | None = None,
 ) -> ImprovementStrategy:
     """Integrated EI, the default: noisy expected improvement, averaged over hyperparameter samples.
 
@@ -32,8 +36,15 @@ def integrated_ei(
     that succeed with probability 0.5 or more while it finds any. A failed point is not asked again
     while another one is left. While no trial has failed, this changes nothing.
 
+    Where other measured numbers have limits, name them in ``outcomes``, and tell them with each
+    result. Every outcome has hyperparameter samples of its own. The method multiplies the expected
+    improvement on the best feasible points by the probability that all limits hold, and recommends
+    a point that keeps them with probability 0.9 if it finds one. It may ask points that break a
+    limit: where that must never happen, use `safe_exploration`.
+
     Source: Snoek et al. 2012 (integrated expected improvement); Letham et al. 2019 (noisy
-    observations); Ament et al. 2023 (the logarithm of the expected improvement).
+    observations); Ament et al. 2023 (the logarithm of the expected improvement); Gardner et al.
+    2014 (limits).
 
     Example:
         >>> import botorch_ext as bx
@@ -54,6 +65,18 @@ def integrated_ei(
         >>> sorted(trial.x.item() for trial in strategy.ask(3))
         [1.0, 2.0, 4.0]
 
+        A purity of at least 0.9 is measured with each result:
+
+        >>> strategy = bx.algorithms.integrated_ei(
+        ...     bx.Box([[0.0], [1.0]]), outcomes={"purity": bx.AtLeast(0.9)}, minimize=True
+        ... )
+        >>> for _ in range(12):
+        ...     trial = strategy.ask()
+        ...     strategy.tell(trial, trial.x.item(), {"purity": 0.5 + trial.x.item()})
+        >>> x, mean = strategy.best()
+        >>> 0.4 <= x.item() < 0.45
+        True
+
     Args:
         particles: The settings of the hyperparameter samples. None: ``Particles()``.
         seed: The seed of the particles, of the search and of the first points.
@@ -70,6 +93,10 @@ def integrated_ei(
             failed or is pending is not asked again in the same context: a box has other points at
             a distance, and when no point of a set or a discrete space is left, `ask` raises
             `HorizonReached`, which ends a run. ``best`` and ``recommend`` give the best value seen.
+        outcomes: The limits of other measured numbers by name, as in
+            ``{"impurity": bx.AtMost(5.0, unit="%")}`` or ``{"impurity": "<= 5.0"}``. Every result
+            must have these numbers: ``tell(trial, value, {"impurity": 3.2})``. They keep their sign
+            if the strategy minimises. None: no outcomes.
 
     Returns:
         An `ImprovementStrategy` to ask and to tell; see `ImprovementStrategy` for the keys of
@@ -88,4 +115,5 @@ def integrated_ei(
         context_domain=context_domain,
         minimize=minimize,
         deterministic=deterministic,
+        outcomes=outcomes,
     )

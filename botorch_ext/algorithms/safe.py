@@ -11,6 +11,7 @@ from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box_balls import Norm
 from botorch_ext.strategies.adaptive.safe_exploration import Rule, SafeExploration
+from botorch_ext.widths.limits import Limit
 
 
 @algorithm
@@ -19,7 +20,7 @@ def safe_exploration(
     model: KernelGP,
     *,
     outcome_models: Mapping[str, KernelGP],
-    thresholds: Mapping[str, str],
+    thresholds: Mapping[str, str | Limit],
     safe_seed: Any,
     rkhs_bound: float | Sequence[float],
     noise_std: float | Sequence[float],
@@ -66,8 +67,9 @@ def safe_exploration(
         domain: A `FiniteSet`, or a `Box` with nothing but bounds, in float64.
         model: The model of f, a `KernelGP` without data and transforms.
         outcome_models: The models of the outcomes by name, likewise.
-        thresholds: The limit of each outcome by name, in its units: a text such as ``"<= 5.0"`` or
-            ``">= 0.3"``. If f itself has a limit, measure it as an outcome as well.
+        thresholds: The limit of each outcome by name, in its units: `AtMost`, `AtLeast`, or a text
+            such as ``"<= 5.0"`` or ``">= 0.3"``. If f itself has a limit, measure it as an outcome
+            as well.
         safe_seed: Points that are known to be safe, at least one: ``n x d``, or dicts of values by
             name. They are certified whatever the data say. With contexts these are actions, safe in
             every context; or they are joint rows, ``n x (d + d_z)``, each safe in its context.

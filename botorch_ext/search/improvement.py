@@ -30,7 +30,7 @@ _ONE_POINT = 1e-6
 _FAR_BELOW = 1e9
 # Lower than any log improvement, and far enough above the lowest number to compute with.
 _LOWEST = -1e100
-# By how much a point that is too likely to fail ranks lower: more than log improvements differ. In
+# By how much a point that is not likely enough ranks lower: more than log improvements differ. In
 # ascents the threshold is higher by the margin, and below it values fall by the slope times the
 # difference of the log probabilities, so that ascents end just above the threshold.
 _TOO_RISKY, _MARGIN, _SLOPE = 1e4, 0.01, 100.0
@@ -273,18 +273,50 @@ class ImprovementElsewhere:
         return value.masked_fill(self._are_taken(X), _LOWEST), gradient
 
 
-class WhereSuccessful:
-    """Another objective plus a multiple of the log probability of success. Points at which success
-    is less likely than a threshold rank below all others.
+class TimesProbability:
+    """Another objective plus a log probability: the logarithm of a product.
+
+    Args:
+        other: The other objective; None for the log probability alone.
+        event: The log probability as a function of features, such as a
+            `botorch_ext.hyperparameters.feasibility.Feasibility`.
+        inputs: The map from ``n x d`` points to features,
+            `botorch_ext.hyperparameters.inputs.Inputs`.
+        context: The ``d_z`` numbers of the context, or None.
+    """
+
+    span = IntegratedImprovement.span
+
+    def __init__(self, other: Any, event: Any, inputs: Any, context: Tensor | None = None) -> None:
+        self._other, self._event = other, event
+        self._inputs, self._context = inputs, context
+
+    def value(self, X: Tensor) -> Tensor:
+        """The ``n`` values at ``n x d`` points."""
+        log = self._event.log_probability(self._inputs.at(X, self._context))
+        return log if self._other is None else self._other.value(X) + log
+
+    def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The ``n`` values and the ``n x d`` gradients at ``n x d`` points."""
+        F = self._inputs.at(X, self._context)
+        log, by_features = self._event.log_probability_and_gradient(F)
+        by_point = self._inputs.pullback(X, by_features)
+        if self._other is None:
+            return log, by_point
+        value, gradient = self._other.value_and_gradient(X)
+        return value + log, gradient + by_point
+
+
+class WhereLikely:
+    """Another objective plus a multiple of a log probability. Points at which the probability is
+    below a threshold rank below all others.
 
     Args:
         other: The other objective, with differences that are small beside 1e4.
-        success: The model of success, a
-            `botorch_ext.hyperparameters.success.SuccessModel`.
+        event: The log probability, as for `TimesProbability`.
         weight: The multiplier of the log probability.
         threshold: The threshold, a probability.
-        inputs: The map from ``n x d`` points to features,
-            `botorch_ext.hyperparameters.inputs.Inputs`.
+        inputs: As for `TimesProbability`.
         context: The ``d_z`` numbers of the context, or None.
     """
 
@@ -293,18 +325,18 @@ class WhereSuccessful:
     def __init__(
         self,
         other: Any,
-        success: Any,
+        event: Any,
         weight: float,
         threshold: float,
         inputs: Any,
         context: Tensor | None = None,
     ) -> None:
-        self._other, self._success, self._weight = other, success, weight
+        self._other, self._event, self._weight = other, event, weight
         self._least, self._inputs, self._context = math.log(threshold), inputs, context
 
     def value(self, X: Tensor) -> Tensor:
         """The ``n`` values at ``n x d`` points."""
-        log = self._success.log_probability(self._inputs.at(X, self._context))
+        log = self._event.log_probability(self._inputs.at(X, self._context))
         value = self._other.value(X) + self._weight * log
         return torch.where(log < self._least, value - _TOO_RISKY, value)
 
@@ -321,7 +353,7 @@ class WhereSuccessful:
         above it."""
         value, gradient = self._other.value_and_gradient(X)
         F = self._inputs.at(X, self._context)
-        log, by_features = self._success.log_probability_and_gradient(F)
+        log, by_features = self._event.log_probability_and_gradient(F)
         by_point = self._inputs.pullback(X, by_features)
         value, gradient = value + self._weight * log, gradient + self._weight * by_point
         excess = log - self._least - _MARGIN

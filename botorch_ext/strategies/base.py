@@ -753,7 +753,8 @@ class Strategy(NotedWarnings):
         """The point to use if the study ends now, with its prediction.
 
         It is the point of ``recommend`` if the method has that, which need not have been evaluated;
-        else it is the point of `best`.
+        else it is the point of `best`. Only evaluated points whose outcomes were measured within
+        the limits are compared with it.
 
         Args:
             context: The ``d_z`` numbers of the context, if the strategy takes contexts.
@@ -769,7 +770,7 @@ class Strategy(NotedWarnings):
         """
         checked = self.checked_context(context)
         mixture, evaluated = self._mixture(checked), self._evaluated_actions(checked)
-        if not len(evaluated):
+        if not len(evaluated) and not self.limits:
             raise NoObservationsError("recommended needs at least one evaluated point, got none")
         x, _ = getattr(self, "recommend", self.best)(context)
         found = recommendation(
@@ -779,6 +780,7 @@ class Strategy(NotedWarnings):
             self.domain,
             self._seed_of(len(self.history.trials)),
             self._context_domain,
+            self._feasibility(x, checked),
         )
         return found.negated() if self.minimize else found
 
@@ -1081,6 +1083,11 @@ class Strategy(NotedWarnings):
         raise NoModelError(
             f"{type(self).__name__} has no model of the objective, and predicts nothing"
         )
+
+    def _feasibility(self, x: Tensor, context: Tensor | None) -> float | None:
+        """The probability that a ``d``-dim point is feasible, as for `Recommendation`; None without
+        limits."""
+        return None
 
     def _evaluated_actions(self, context: Tensor | None) -> Tensor:
         """The ``n x d`` evaluated points that may be the best, to be compared in a ``d_z``-dim

@@ -439,7 +439,7 @@ class History:
         """The id of the trial with the largest value, told or attached, the first of several.
 
         Args:
-            besides: Ids of trials that are left out, beside those that are not eligible (`is_eligible`).
+            besides: Ids of trials that are left out, beside those that `is_eligible` leaves out.
 
         Returns:
             The id; None where no trial is left.

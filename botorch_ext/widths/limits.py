@@ -61,7 +61,7 @@ class Limit(Immutable):
         except ValueError:
             pass
         raise ValueError(
-            f'{name} must be bx.AtMost(5.0), bx.AtLeast(0.3), "<= 5.0" or ">= 0.3", got '
+            f'{name} must be a text like "<= 5.0" or ">= 0.3", or bx.AtMost or bx.AtLeast, got '
             f"{short(given)}"
         )
 
@@ -185,10 +185,25 @@ def checked_names(
 ) -> tuple[str, ...]:
     """The names of the outcomes, which models and thresholds must share."""
     for given, name in ((models, argument), (thresholds, "thresholds")):
-        if not isinstance(given, Mapping) or not given:
-            raise ValueError(f"{name} must be a dict by the names of outcomes, got {short(given)}")
-        if not all(isinstance(each, str) and each for each in given):
-            raise ValueError(f"{name} must have names that are texts, got {list(given)}")
+        _require_names(given, name)
     if models.keys() != thresholds.keys():
         raise ValueError(f"thresholds must have the names {list(models)}, got {list(thresholds)}")
     return tuple(models)
+
+
+def checked_limits(given: Any, name: str) -> dict[str, Limit]:
+    """The limits of outcomes by name, from limits and texts.
+
+    Raises:
+        ValueError: If it is no such dict.
+    """
+    _require_names(given, name)
+    return {each: Limit.read(limit, f"{name}[{each!r}]") for each, limit in given.items()}
+
+
+def _require_names(given: Any, name: str) -> None:
+    """Raises a ValueError unless something is a dict by the names of outcomes."""
+    if not isinstance(given, Mapping) or not given:
+        raise ValueError(f"{name} must be a dict by the names of outcomes, got {short(given)}")
+    if not all(isinstance(each, str) and each for each in given):
+        raise ValueError(f"{name} must have names that are texts, got {list(given)}")

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
-from botorch_ext.domains import Box, host
-from botorch_ext.domains.contexts import with_context
+from botorch_ext.domains import Box, Domain, host
+from botorch_ext.domains.contexts import ContextSpace, with_context
+from botorch_ext.domains.ranks import first_highest
 from botorch_ext.hyperparameters.ensemble import Ensemble
-from botorch_ext.hyperparameters.particles import Cloud, telling
-from botorch_ext.hyperparameters.success import SuccessModel
+from botorch_ext.hyperparameters.feasibility import AllOf, Feasibility, LogProbability
+from botorch_ext.hyperparameters.particles import Cloud, Particles, telling
 from botorch_ext.records import Finite, NonNegative
 from botorch_ext.search.improvement import (
     ImprovementElsewhere,
     ImprovementOnSet,
     IntegratedImprovement,
-    WhereSuccessful,
+    TimesProbability,
+    WhereLikely,
 )
 from botorch_ext.search.objectives import Objective
 from botorch_ext.search.trust_region import MANY_DIMENSIONS, region_around, side_length
 from botorch_ext.strategies.action_sets import Choices
-from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy, PlayedParticles
+from botorch_ext.strategies.adaptive.particle_models import ParticleModels
+from botorch_ext.strategies.adaptive.particle_strategy import (
+    ParticleStrategy,
+    PlayedParticles,
+    RecordedCloud,
+)
+from botorch_ext.strategies.answers.recommendation import LEAST_FEASIBILITY
+from botorch_ext.strategies.events import Trial
+from botorch_ext.strategies.initial_checks import InitialData
+from botorch_ext.widths.limits import Limit, checked_limits
 
 # The number of draws of each model's values, half of them the mirror images of the others.
 _NUM_DRAWS = 8
 # The largest number of observations that the search for the next point uses.
 _MOST_ROWS = 1000
-# The least probabilities of success of a point that is asked, and of one that is recommended, where
-# another one has them.
-_LEAST_SUCCESS, _LEAST_RECOMMENDED = 0.5, 0.9
+# The least probability of success of a point that is asked, where another one has it.
+_LEAST_SUCCESS = 0.5
+# The least probability of each limit at a point to improve on.
+_LEAST_TO_IMPROVE_ON = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +55,14 @@ class PlayedImprovement(PlayedParticles):
     Args:
         log_improvement: The log of the expected improvement.
         success: The probability of success, if a trial had failed before.
+        within_limits: The probability that all outcomes are within their limits, if there are any.
+        outcome_particles: The particles of each outcome, with those of the value.
     """
 
     log_improvement: Finite
     success: NonNegative | None = None
+    within_limits: NonNegative | None = None
+    outcome_particles: tuple[RecordedCloud, ...] | None = None
 
 
 class ImprovementStrategy(ParticleStrategy):
@@ -60,12 +76,20 @@ class ImprovementStrategy(ParticleStrategy):
     point may be asked again, and the gain from another observation of it counts too; not if
     ``deterministic`` is True.
 
-    Once a trial has failed (``abandon(trial, failed=True)``), a `SuccessModel` learns from the
+    Once a trial has failed (``abandon(trial, failed=True)``), a `Feasibility` learns from the
     failed trials and from those with a result where trials succeed. The point asked then has the
     largest product of the improvement and the probability of success. Points at which success is
     less likely than 0.5 are asked only if no other point is found, and those at which it is less
     likely than 0.9 are recommended only then. A failed point does not count as pending, and is not
     asked again in the same context unless every listed point has failed there.
+
+    With ``outcomes`` each result has other measured numbers too, which have limits. Every outcome
+    has hyperparameter samples of its own. The point asked has the largest product of the
+    improvement and the probability that all outcomes, without their noise, are within their limits.
+    The improvement is that on points at which each limit holds with probability 0.5 or more or, if
+    there are none, on the point with the lowest mean. `best` gives the best point whose outcomes
+    were measured within the limits, and `recommend` one that keeps them with probability 0.9; if
+    none is found, the point that is likeliest to keep them.
 
     In a box of more than 20 dimensions, all continuous and without constraints, the first points
     lie in the middle half of each side, and the next ones in a trust region, a smaller box around
@@ -73,14 +97,20 @@ class ImprovementStrategy(ParticleStrategy):
     observations the improvement uses a thousand of them. Source of the trust region: Eriksson et
     al. 2019.
 
-    The arguments are those of `ParticleStrategy`, and so are the errors. ``info`` of a trial has
-    its ``particles`` and ``index``, and
+    The other arguments are those of `ParticleStrategy`, and so are the errors. ``info`` of a trial
+    has its ``particles`` and ``index``, and
 
     - ``mean``, ``std``: the mean and the standard deviation of the mixture of all samples at the
       point, in units of the observations; pending trials count in the standard deviation;
     - ``log_improvement``: the log of the expected improvement, in standard deviations of the
       observations;
-    - ``success``: the probability of success, once a trial has failed.
+    - ``success``: the probability of success, once a trial has failed;
+    - ``within_limits``: the probability that all outcomes are within their limits; and
+      ``outcome_particles``, a list of the particles of each outcome.
+
+    Args:
+        outcomes: The limits of outcomes by name: `AtMost`, `AtLeast`, or texts such as
+            ``"<= 5.0"``. Every result must then have these outcomes. None: no outcomes.
 
     Example:
         >>> import botorch_ext as bx
@@ -97,6 +127,36 @@ class ImprovementStrategy(ParticleStrategy):
     starts_near_middle = True
     takes_outside = True
 
+    def __init__(
+        self,
+        domain: Domain,
+        particles: Particles | None = None,
+        *,
+        seed: int = 0,
+        initial: InitialData | None = None,
+        num_initial: int | None = None,
+        context_domain: Domain | int | ContextSpace | None = None,
+        minimize: bool | None = None,
+        deterministic: bool = False,
+        outcomes: Mapping[str, Limit | str] | None = None,
+    ) -> None:
+        super().__init__(
+            domain,
+            particles,
+            seed=seed,
+            initial=initial,
+            num_initial=num_initial,
+            context_domain=context_domain,
+            minimize=minimize,
+            deterministic=deterministic,
+        )
+        if outcomes is not None and initial is not None:
+            raise ValueError("initial must be None with outcomes: attach results with theirs")
+        self._set_limits({} if outcomes is None else checked_limits(outcomes, "outcomes"))
+        self._outcome_models = [
+            ParticleModels(self.particles, limit=limit) for limit in self.limits.values()
+        ]
+
     def _choose(
         self, choices: Choices, cloud: Cloud, known: Ensemble, pending: Tensor, seed: int
     ) -> tuple[Tensor, int | None, dict[str, Tensor]]:
@@ -109,8 +169,10 @@ class ImprovementStrategy(ParticleStrategy):
         baseline: Tensor | None = torch.cat([self._comparable(told), pending])[:, : self.domain.dim]
         if choices.actions is not None:  # improvement is over the actions of this ask alone
             baseline = choices.actions
-        if is_large and not self.history.outside:
+        if is_large and not (self.history.outside or self.limits):
             baseline = None  # all rows: the same result in less time
+        if self.limits and self._num_data:
+            baseline = self._to_improve_on(cast(Tensor, baseline), full, context)
 
         def improvement(of: Ensemble) -> Any:
             inputs, like = of.inputs, of.constants
@@ -129,50 +191,131 @@ class ImprovementStrategy(ParticleStrategy):
                 return own
             return ImprovementOnSet(own, of.with_pending(pending).model, at, inputs, context)
 
-        def improvement_where_successful(of: Ensemble) -> Objective:
-            failed = self._rows_of(sorted(self.history.failed), told)
-            own = ImprovementElsewhere(improvement(of), self._among(failed, context))
-            return self._where_successful(own, of, full, context, 1.0, _LEAST_SUCCESS)
+        failed = self._rows_of(sorted(self.history.failed), told)
+        limits = self.limits if self._num_data else {}
 
-        has_failed = bool(self.history.failed)
-        objective = improvement_where_successful if has_failed else improvement
+        def feasible_improvement(of: Ensemble) -> Objective:
+            own = improvement(of)
+            if limits:
+                own = TimesProbability(own, self._within_limits(of, context), full.inputs, context)
+            if not len(failed):
+                return own
+            own = ImprovementElsewhere(own, self._among(failed, context))
+            success = self._success(of.parameters, full)
+            return WhereLikely(own, success, 1.0, _LEAST_SUCCESS, full.inputs, context)
+
         region = self._region(known) if is_large and self.domain.dim > MANY_DIMENSIONS else None
-        x, row, value = self._highest(objective, points, known, context, seed, region)
+        x, row, value = self._highest(feasible_improvement, points, known, context, seed, region)
         at = with_context(x, context).unsqueeze(0)
         mean, std = full.with_pending(pending).mean_and_std(at)
-        numbers = {"mean": mean, "std": std}
-        if has_failed:
+        numbers, F = {"mean": mean, "std": std}, full.inputs.features(at)
+        if limits or len(failed):
             (value,) = improvement(known).value(x.unsqueeze(0))
+        if len(failed):
             success = self._success(full.parameters, full)
-            numbers["success"] = success.log_probability(full.inputs.features(at)).exp()
+            numbers["success"] = success.log_probability(F).exp()
+        if limits:
+            numbers["within_limits"] = self._within_limits(full, context).log_probability(F).exp()
         return x, row, numbers | {"log_improvement": value.unsqueeze(0).to(at)}
+
+    # --- where trials succeed, and limits hold ----------------------------------------------------
+
+    def _to_improve_on(self, actions: Tensor, known: Ensemble, context: Tensor | None) -> Tensor:
+        """The actions at which each limit holds with probability 0.5 or more; if there are none,
+        the one with the lowest mean."""
+        joint = with_context(actions, context)
+        F = known.inputs.features(joint)
+        parts = self._within_limits(known, context).parts
+        logs = torch.stack([part.log_probability(F) for part in parts])
+        feasible = (logs >= math.log(_LEAST_TO_IMPROVE_ON)).all(dim=0)
+        if bool(feasible.any()) or not len(actions):
+            return actions[feasible]
+        return actions[first_highest(-known.mean(joint))]
+
+    def _within_limits(self, of: Ensemble, context: Tensor | None) -> AllOf:
+        """The probability that all limits hold, under as many hyperparameter samples of each
+        outcome as an ensemble has."""
+        num = len(of.parameters)
+        ensembles = [self._outcome(place, context)[1] for place in range(len(self.limits))]
+        return AllOf([Feasibility.within_limit(each.thinned(num)) for each in ensembles])
+
+    def _outcome(self, place: int, context: Tensor | None) -> tuple[Cloud, Ensemble]:
+        """The particles of an outcome given the data so far, and their models."""
+        name, history = self.outcome_names[place], self.history
+
+        def measured() -> tuple[Tensor, None]:
+            own = [history.outcomes[id][name] for id in history.values]
+            return host.tensor(own, dtype=torch.float64), None
+
+        return self._given(self._outcome_models[place], measured, context)
+
+    def _fits(self, context: Tensor | None) -> list[tuple[ParticleModels, Cloud]]:
+        outcomes = [
+            (models, self._outcome(place, context)[0])
+            for place, models in enumerate(self._outcome_models)
+        ]
+        return super()._fits(context) + outcomes
+
+    def _recall(self, trial: Trial) -> PlayedParticles:
+        played: Any = super()._recall(trial)
+        records = played.outcome_particles or ()
+        num = len(self.limits) if played.particles is not None else 0
+        name = f"outcome_particles in the info of trial {trial.id}"
+        if len(records) != num:
+            raise ValueError(f"{name} must be those of {num} outcomes, got {len(records)}")
+        for models, record in zip(self._outcome_models, records, strict=False):
+            models.adopt(self._cloud_of(record, trial, name), self._num_data)
+        return played
+
+    def _forget_fits(self, id: int) -> None:
+        super()._forget_fits(id)
+        for models in self._outcome_models:
+            models.forget()
+
+    def _event(self, of: Ensemble, known: Ensemble, context: Tensor | None) -> AllOf | None:
+        """That a trial succeeds and its outcomes are within their limits, as far as trials failed
+        and there are limits, under hyperparameter samples ``of`` an ensemble; None for neither."""
+        parts: list[LogProbability] = []
+        if self.history.failed:
+            parts.append(self._success(of.parameters, known))
+        if self.limits:
+            parts.append(self._within_limits(of, context))
+        return AllOf(parts) if parts else None
 
     def _mean_objective(
         self, known: Ensemble, context: Tensor | None
     ) -> Callable[[Ensemble], Objective]:
         mean = super()._mean_objective(known, context)
-        if not self.history.failed:
+        if not self.history.failed and not self.limits:
             return mean
 
-        def mean_where_successful(of: Ensemble) -> Objective:
-            return self._where_successful(mean(of), of, known, context, 0.0, _LEAST_RECOMMENDED)
+        def mean_where_likely(of: Ensemble) -> Objective:
+            event = self._event(of, known, context)
+            return WhereLikely(mean(of), event, 0.0, LEAST_FEASIBILITY, known.inputs, context)
 
-        return mean_where_successful
+        return mean_where_likely
 
-    def _where_successful(
-        self,
-        other: Objective,
-        of: Ensemble,
-        known: Ensemble,
-        context: Tensor | None,
-        weight: float,
-        threshold: float,
-    ) -> WhereSuccessful:
-        """Another objective, with success under the hyperparameter samples ``of`` an ensemble."""
-        success = self._success(of.parameters, known)
-        return WhereSuccessful(other, success, weight, threshold, known.inputs, context)
+    def _most_promising(self, known: Ensemble, context: Tensor | None) -> Tensor:
+        x = super()._most_promising(known, context)
+        feasibility = self._feasibility(x, context)
+        if feasibility is None or feasibility >= LEAST_FEASIBILITY:
+            return x
 
-    def _success(self, parameters: Tensor, known: Ensemble) -> SuccessModel:
+        def probability(of: Ensemble) -> Objective:
+            event = self._event(of, known, context)
+            return TimesProbability(None, event, known.inputs, context)
+
+        return self._best_of(probability, known, context)
+
+    def _feasibility(self, x: Tensor, context: Tensor | None) -> float | None:
+        if not self.limits:
+            return None
+        known = self._current(context)[1]
+        F = known.inputs.features(with_context(x, context).unsqueeze(0))
+        event = cast(AllOf, self._event(known, known, context))
+        return float(event.log_probability(F).exp())
+
+    def _success(self, parameters: Tensor, known: Ensemble) -> Feasibility:
         """The model of success under some hyperparameter samples, given all trials that have a
         result or failed."""
         failed = self._rows_of(sorted(self.history.failed), known.joint)
@@ -180,7 +323,7 @@ class ImprovementStrategy(ParticleStrategy):
         F = inputs.features(torch.cat([known.joint, failed]))
         values = torch.cat([told, told.new_full((len(failed),), -math.inf)])
         rows = telling(F, values, _MOST_ROWS)
-        return SuccessModel.of(parameters, inputs, F[rows], values[rows] > -math.inf)
+        return Feasibility.of_trials(parameters, inputs, F[rows], values[rows] > -math.inf)
 
     def _pending_rows(self, like: Tensor) -> Tensor:
         """The joint rows of pending trials; failed ones enter the model of success instead."""

@@ -38,6 +38,7 @@ from botorch_ext.strategies.adaptive.particle_models import (
     recorded,
 )
 from botorch_ext.strategies.answers.mixture import GPMixture
+from botorch_ext.strategies.answers.recommendation import LEAST_FEASIBILITY
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Event, Trial
 from botorch_ext.strategies.initial_checks import InitialData
@@ -195,23 +196,33 @@ class ParticleStrategy(Strategy):
         if not self._num_data:
             raise NoObservationsError("recommend needs at least one evaluated point, got none")
         ensemble = self._current()[1]
-        points = self.domain.points if isinstance(self.domain, FiniteSet) else None
-
-        mean, seed = (
-            self._mean_objective(ensemble, checked),
-            self._seed_of(len(self.history.trials)),
-        )
-        x, *_ = self._highest(mean, points, ensemble, checked, seed)
+        x = self._most_promising(ensemble, checked)
         X, Y = self._maximised()
-        inside = self._are_inside(len(X))
-        if checked is None and bool(inside.any()):
+        eligible = self._are_eligible(len(X))
+        if checked is None and bool(eligible.any()):
             _, std = ensemble.model.mean_and_std(ensemble.inputs.features(x.unsqueeze(0)))
-            best = first_highest(Y.masked_fill(~inside, -math.inf))
+            best = first_highest(Y.masked_fill(~eligible, -math.inf))
             is_small = ensemble.model.factor.noise[:, best] < std.square()
-            if self.deterministic or float(is_small.double().mean()) >= _AGREEMENT:
-                (x,) = X[best]
+            agree = float(is_small.double().mean()) >= _AGREEMENT
+            (seen,) = X[best]
+            feasibility = self._feasibility(seen, None)
+            is_likely = feasibility is None or feasibility >= LEAST_FEASIBILITY
+            if self.deterministic or (agree and is_likely):
+                x = seen
         mean_there = ensemble.mean(with_context(x, checked).unsqueeze(0))
         return x, self.history.sign * float(mean_there)
+
+    def _most_promising(self, known: Ensemble, context: Tensor | None) -> Tensor:
+        """The point of the domain with the best posterior mean."""
+        return self._best_of(self._mean_objective(known, context), known, context)
+
+    def _best_of(
+        self, objective: Callable[[Ensemble], Objective], known: Ensemble, context: Tensor | None
+    ) -> Tensor:
+        """The point of the domain where an objective of models is largest."""
+        points = self.domain.points if isinstance(self.domain, FiniteSet) else None
+        seed = self._seed_of(len(self.history.trials))
+        return self._highest(objective, points, known, context, seed)[0]
 
     def _mean_objective(
         self, known: Ensemble, context: Tensor | None
@@ -534,4 +545,3 @@ def _scatter(repeats: Sequence[float]) -> float:
     """The sum of the squared deviations of repeats from their average."""
     average = fmean(repeats)
     return sum((value - average) ** 2 for value in repeats)
-

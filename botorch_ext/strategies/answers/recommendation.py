@@ -16,6 +16,8 @@ from botorch_ext.strategies.answers.predictions import Predictions
 
 # How many evaluated points are compared; joint draws at more points would take long.
 _MOST_COMPARED = 512
+#: The probability with which a recommended point should keep all limits.
+LEAST_FEASIBILITY = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,9 @@ class Recommendation(Immutable):
             E max(max over evaluated x' of f(x') - f(x), 0), in units of the observations. It is 0
             if the point is surely the best.
         is_evaluated: Whether the point was evaluated.
+        feasibility: The probability that all outcomes, without their noise, are within their limits
+            and that the trial succeeds. If it is less than 0.9, no point was found that has more
+            than 0.9, and this is the one that has most. None for a strategy without limits.
     """
 
     x: Tensor
@@ -40,6 +45,7 @@ class Recommendation(Immutable):
     probability: float
     shortfall: float
     is_evaluated: bool
+    feasibility: float | None = None
 
     def __repr__(self) -> str:
         """The point with its prediction and its probability, in a few lines."""
@@ -51,6 +57,10 @@ class Recommendation(Immutable):
             f"probability that no evaluated point is better: {self.probability:.3g}",
             f"expected shortfall from the best evaluated point: {self.shortfall:.3g}",
         ]
+        if self.feasibility is not None:
+            lines.append(f"probability that all limits hold: {self.feasibility:.3g}")
+            if self.feasibility < LEAST_FEASIBILITY:
+                lines.append(f"no point was found where they hold with {LEAST_FEASIBILITY:g}")
         return "\n  ".join(lines)
 
     @property
@@ -70,6 +80,7 @@ def recommendation(
     domain: Domain,
     seed: int,
     context_domain: Domain | None = None,
+    feasibility: float | None = None,
 ) -> Recommendation:
     """The recommendation of a point, by joint draws.
 
@@ -81,6 +92,7 @@ def recommendation(
         domain: The domain of the points.
         seed: The seed of the draws.
         context_domain: The domain of the contexts, or None.
+        feasibility: As for `Recommendation`.
     """
     is_here = are_among(evaluated, row[None])
     others = most_promising(mixture, evaluated[~is_here])
@@ -95,6 +107,7 @@ def recommendation(
         mixture.average((behind <= 0).to(behind)),
         mixture.average(behind),
         bool(is_here.any()),
+        feasibility,
     )
 
 

@@ -6,7 +6,7 @@ import torch
 from torch.testing import assert_close
 
 import botorch_ext as bx
-from botorch_ext.hyperparameters.success import SuccessModel
+from botorch_ext.hyperparameters.feasibility import Feasibility
 from tests.oracles.particles import dense_log_improvement, dense_success
 
 BOX = bx.Box([[2.0, -3.0], [5.0, -1.0]])
@@ -59,7 +59,7 @@ def test_far_from_all_trials_the_share_of_successes_counts(num_failed):
     X = BOX.sample(num_failed + 7, 2)
     succeeded = torch.arange(len(X)) >= num_failed
     near = model.inputs.features(X)
-    success = SuccessModel.of(model.parameters, model.inputs, near, succeeded)
+    success = Feasibility.of_trials(model.parameters, model.inputs, near, succeeded)
     far = success.log_probability(near[:1] + 1e6).exp()
     assert float(far) == pytest.approx(8 / (num_failed + 9))
 
@@ -149,7 +149,7 @@ def test_without_failures_there_is_no_model_of_them(monkeypatch):
     def refuse(*_):
         raise AssertionError
 
-    monkeypatch.setattr(SuccessModel, "of", refuse)
+    monkeypatch.setattr(Feasibility, "of_trials", refuse)
     strategy = bx.algorithms.integrated_ei(BOX, FEW, num_initial=3)
     for trial in strategy.ask(4):
         strategy.tell(trial, f(trial.x))
