@@ -17,11 +17,13 @@ from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.parameters import Ordered
 from botorch_ext.strategies import Strategy
+from botorch_ext.widths.limits import AtLeast, AtMost, Limit
 
 _TYPES = {"real": Real, "integer": Integer, "choice": Choice, "ordered": Ordered}
 # Arguments of methods that a file gives by their names.
 _MODELS = {kind.__name__: kind for kind in (Fitted, Particles)}
-_ENTRIES = ("parameters", "constraints", "conditions", "method", "arguments")
+_ENTRIES = ("parameters", "constraints", "conditions", "outcomes", "method", "arguments")
+_LIMITS = {"at_most": AtMost, "at_least": AtLeast}
 # Names in a TOML file without quotes: those of a table, and those of an entry.
 _BARE = re.compile(
     r"""^[ \t]*(?:\[(?P<table>[^\[\]"'\r\n]+)\]|(?P<key>[^\[\]{}"'#=\r\n]+)=)""", re.MULTILINE
@@ -47,7 +49,8 @@ def strategy_of(path: Path, minimize: bool = False) -> Strategy:
     Its entries are ``parameters`` by name, each with its ``type`` (real, integer, choice or
     ordered) and the arguments of `Real`, `Integer` or `Choice`; ``constraints``, a list of texts;
     ``conditions``, from the name of a parameter to the name of its parent and a list of values;
-    the ``method`` of `algorithms`, integrated_ei unless given, and its ``arguments``: plain values,
+    ``outcomes`` by name, each with ``at_most`` or ``at_least`` and a ``unit`` if it has one; the
+    ``method`` of `algorithms`, integrated_ei unless given, and its ``arguments``: plain values,
     ``"Fitted"`` for ``Fitted()`` and ``"Particles"`` for ``Particles()``.
 
     Args:
@@ -80,6 +83,8 @@ def strategy_of(path: Path, minimize: bool = False) -> Strategy:
         }
         if minimize:
             arguments["minimize"] = True
+        if "outcomes" in found:
+            arguments["outcomes"] = _limits(found["outcomes"], path)
         return getattr(algorithms, method)(space, **arguments)
     except (TypeError, ValueError) as error:
         raise StudyError(f"{path}: {error}") from error
@@ -123,6 +128,22 @@ def _parameter(name: str, given: Any, path: Path) -> Any:
         raise StudyError(f"{path}: {name}: {error}") from error
     except ValueError as error:
         raise StudyError(f"{path}: {name}: {error}") from error
+
+
+def _limits(given: Any, path: Path) -> dict[str, Limit]:
+    """The limits of outcomes by name."""
+    if not isinstance(given, Mapping):
+        raise StudyError(f"{path}: outcomes must have limits by name, got {short(given)}")
+    limits = {}
+    for name, limit in given.items():
+        entries = dict(limit) if isinstance(limit, Mapping) else {}
+        unit, kinds = entries.pop("unit", None), [*entries]
+        if len(kinds) != 1 or kinds[0] not in _LIMITS:
+            raise StudyError(
+                f"{path}: {name} must have at_most or at_least, and a unit, got {short(limit)}"
+            )
+        limits[name] = _LIMITS[kinds[0]](entries[kinds[0]], unit)
+    return limits
 
 
 def _require_known(given: Mapping[str, Any], known: Any, whose: str) -> None:

@@ -11,6 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from botorch_ext.domains import host
 from botorch_ext.domains.chunks import in_chunks
 from botorch_ext.hyperparameters.density import split
 from botorch_ext.hyperparameters.ensemble import Ensemble, kernel_of
@@ -24,6 +25,8 @@ _NOISE = 0.1
 # The largest lengthscale of labels, in sides of the domain. Success may depend on a column on which
 # the values hardly depend. Of caps from 0.3 to 100, 0.5 and 0.3 predicted success best.
 _LONGEST = 0.5
+# The most models of limits that are evaluated, and the fewest samples of each limit.
+_MOST_MODELS, _FEWEST_SAMPLES = 64, 4
 
 
 class LogProbability(Protocol):
@@ -40,14 +43,15 @@ class LogProbability(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Feasibility(Immutable):
-    """The probability that a quantity is positive, averaged over hyperparameter samples:
-    Phi((c + mean) / sqrt(std^2 + noise variance)) for each of them.
+    """The probability that k quantities are positive, each averaged over m hyperparameter samples
+    of its own: Phi((c + mean) / sqrt(std^2 + noise variance)) for each of them.
 
     Args:
-        model: A batch of m models of the quantity less c, as functions of features.
-        constants: The constant c of each model, ``m x 1``.
+        model: A batch of k m models of the quantities less c, as functions of features, those of
+            one quantity after those of another.
+        constants: The constant c of each model, ``k m x 1``.
         noise_variance: The noise variance, if the noise may change the sign.
-        log_weights: The logarithms of the weights of the samples, ``m``.
+        log_weights: The logarithms of the weights of the samples, ``k x m``.
     """
 
     model: KernelGP
@@ -84,43 +88,68 @@ class Feasibility(Immutable):
         model = KernelGP(kernel, _NOISE, dtype=features.dtype, device=features.device)
         model.add(features, torch.where(succeeded, 1.0, -1.0).to(features) - constant)
         weights = log_evidence(model.factor).log_softmax(dim=0)
-        return cls(model, torch.full_like(weights, constant).unsqueeze(-1), _NOISE, weights)
+        constants = torch.full_like(weights, constant).unsqueeze(-1)
+        return cls(model, constants, _NOISE, weights.unsqueeze(0))
 
     @classmethod
-    def within_limit(cls, ensemble: Ensemble) -> Feasibility:
-        """The probability that a quantity, without its noise, is within its limit.
+    @torch.no_grad()
+    def within_limits(cls, ensembles: Sequence[Ensemble]) -> Feasibility:
+        """The probability that quantities, without their noise, are within their limits.
 
         Args:
-            ensemble: The models of its transformed margin, see `Outcomes.of_margins`.
+            ensembles: The models of the transformed margin of each quantity at the same joint rows,
+                see `Outcomes.of_margins`. Some of the samples count, so that 64 models or fewer are
+                evaluated unless there are more than 16 quantities.
         """
-        zero = -ensemble.outcomes.center / ensemble.outcomes.scale
-        m = len(ensemble.constants)
-        weights = ensemble.constants.new_full((m,), -math.log(m))
-        return cls(ensemble.model, (ensemble.constants - zero).unsqueeze(-1), 0.0, weights)
+        first, k = ensembles[0], len(ensembles)
+        every = math.ceil(len(first.parameters) / max(_MOST_MODELS // k, _FEWEST_SAMPLES))
+        parameters = torch.cat([each.parameters[::every] for each in ensembles])
+        m = len(parameters) // k
+        F, noise = first.model.train_inputs[0], split(parameters)[1].exp()
+        model = KernelGP(kernel_of(parameters, first.inputs), noise, dtype=F.dtype, device=F.device)
+        model.add(F, first.outcomes.values)
+        margins = torch.stack([each.outcomes.values for each in ensembles])
+        model.factor.set_targets([*range(len(F))], margins.repeat_interleave(m, dim=0))
+        zeros = [-each.outcomes.center / each.outcomes.scale for each in ensembles]
+        of_models = host.tensor(zeros, dtype=torch.float64).to(F).repeat_interleave(m)
+        constants = model.factor.subtract_constant() - of_models
+        weights = constants.new_full((k, m), -math.log(m))
+        return cls(model, constants.unsqueeze(-1), 0.0, weights)
 
     @torch.no_grad()
-    def log_probability(self, F: Tensor) -> Tensor:
+    def log_probabilities(self, F: Tensor) -> Tensor:
+        """The log probability of each quantity at ``n x p`` features, ``k x n``."""
         values = []
-        for chunk in in_chunks(F, len(self.log_weights) * self.model.num_observations):
+        for chunk in in_chunks(F, self.log_weights.numel() * self.model.num_observations):
             mean, std = self.model.mean_and_std(chunk)
             spread = (std.square() + self.noise_variance).sqrt()
             values.append(self._averaged((self.constants + mean) / spread))
-        return torch.cat(values)
+        return torch.cat(values, dim=-1)
+
+    def log_probability(self, F: Tensor) -> Tensor:
+        return self.log_probabilities(F).sum(dim=0)
 
     @torch.no_grad()
     def log_probability_and_gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
         mean, std, by_mean, by_std = self.model.mean_std_and_gradients(F)
         spread = (std.square() + self.noise_variance).sqrt()
         z = (self.constants + mean) / spread
-        value = self._averaged(z)
+        values = self._averaged(z)
         slope = (by_mean - (z * std / spread).unsqueeze(-1) * by_std) / spread.unsqueeze(-1)
-        # The weights times the normal densities at z, over the probability.
-        shares = (self.log_weights.unsqueeze(-1) - 0.5 * z.square() - value).exp()
-        return value, (shares.unsqueeze(-1) * slope).sum(dim=0) / math.sqrt(2 * math.pi)
+        # The weights times the normal densities at z, over the probabilities.
+        log_densities = self._of_quantities(-0.5 * z.square()) - values.unsqueeze(1)
+        shares = (self.log_weights.unsqueeze(-1) + log_densities).exp().flatten(0, 1)
+        gradient = (shares.unsqueeze(-1) * slope).sum(dim=0) / math.sqrt(2 * math.pi)
+        return values.sum(dim=0), gradient
 
     def _averaged(self, z: Tensor) -> Tensor:
-        """The logarithms of the averages of Phi at ``m x n`` numbers."""
-        return (torch.special.log_ndtr(z) + self.log_weights.unsqueeze(-1)).logsumexp(dim=0)
+        """The logarithms of the averages of Phi at ``k m x n`` numbers, ``k x n``."""
+        logs = self._of_quantities(torch.special.log_ndtr(z)) + self.log_weights.unsqueeze(-1)
+        return logs.logsumexp(dim=1)
+
+    def _of_quantities(self, numbers: Tensor) -> Tensor:
+        """Numbers of all models, ``k m x n``, as ``k x m x n``."""
+        return numbers.unflatten(0, self.log_weights.shape)
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def by_context(overview: Overview) -> dict[tuple[float, ...], list[TrialStory]]:
     """The trials that have a value by their contexts, the one with the most values first. There are
     none if fewer than two contexts have values, or no context has two values."""
     found: dict[tuple[float, ...], list[TrialStory]] = {}
-    for story in overview.inside:
+    for story in overview.eligible:
         if story.context:
             found.setdefault(tuple(story.context), []).append(story)
     if len(found) < 2 or len(found) == sum(map(len, found.values())):

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NoStudyError
 from botorch_ext.page.parameters import Column, Columns, columns_of
-from botorch_ext.page.strategy_description import GivenData, given_data, names, readable
+from botorch_ext.page.strategy_description import GivenData, given_data, limits_of, names, readable
 from botorch_ext.page.words import short
 from botorch_ext.studies.plain_events import PlainRecord
+from botorch_ext.widths.limits import Limit
 
 if TYPE_CHECKING:
     from botorch_ext.studies.databases import Database
@@ -146,15 +147,32 @@ class Overview:
         """The trials whose value was corrected."""
         return [story for story in self.stories if story.corrections]
 
+    @cached_property
+    def limits(self) -> dict[str, Limit]:
+        """The limits of outcomes by name."""
+        return limits_of(self.description)
+
     @property
-    def inside(self) -> list[TrialStory]:
-        """The trials that have a value at a point of the domain."""
-        return [story for story in self.observed if not story.info.get("outside")]
+    def within_limits(self) -> list[TrialStory]:
+        """The trials that have a value, and outcomes within their limits."""
+        return [
+            story
+            for story in self.observed
+            if all(
+                limit.holds(story.outcomes.get(name, math.nan))
+                for name, limit in self.limits.items()
+            )
+        ]
+
+    @property
+    def eligible(self) -> list[TrialStory]:
+        """The trials whose value may be the best: one in the domain, within all limits."""
+        return [story for story in self.within_limits if not story.info.get("outside")]
 
     @property
     def best(self) -> TrialStory | None:
-        """The trial with the best value in the domain, the first of several."""
-        return self.best_of(self.inside) if self.inside else None
+        """The eligible trial with the best value, the first of several."""
+        return self.best_of(self.eligible) if self.eligible else None
 
     def best_of(self, stories: Sequence[TrialStory]) -> TrialStory:
         """The trial with the best value among some that have one, the first of several."""

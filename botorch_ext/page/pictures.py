@@ -102,7 +102,7 @@ def _values(overview: Overview, model: ModelSummary) -> Picture:
         expected = [across, across + len(model.gain.x)], [begin, end]
 
     def draw(ax: Axes) -> None:
-        ids, values = _best_so_far(overview, overview.inside)
+        ids, values = _best_so_far(overview, overview.eligible)
         ax.step(ids, values, where="post", color=SKY, linewidth=1.6, label="best so far")
         mark_states(ax, overview, lambda story: story.id)
         if best is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from botorch_ext.page.overview import Overview, State, TrialStory
 from botorch_ext.page.strategy_description import called
-from botorch_ext.page.words import counted, duration, moment, printable
+from botorch_ext.page.words import counted, duration, moment, printable, short
 
 _STATES: tuple[State, ...] = ("told", "pending", "failed", "abandoned")
 _MOST_PENDING = 10
@@ -59,6 +59,12 @@ def _known(overview: Overview, now: float) -> list[tuple[str, str]]:
     if len(pending) > _MOST_PENDING:
         rows.append(("", f"and {counted(len(pending) - _MOST_PENDING, 'more trial')}"))
     rows += _best(overview)
+    for name, limit in overview.limits.items():
+        words = f"{short(name)} {limit}"
+        rows.append(("" if rows[-1][0] == "limits" else "limits", words))
+    if overview.limits:
+        num, of = len(overview.within_limits), len(overview.observed)
+        rows.append(("", f"all kept in {num} of {counted(of, 'result')}"))
     last = overview.last
     if last is not None and last.ended_at is not None:
         amount = overview.objective.amount

@@ -10,15 +10,18 @@ import math
 import sys
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 from botorch_ext.page.words import in_words, short
+from botorch_ext.widths.limits import AtLeast, AtMost, Limit
 
 # Strategies that one plays which are shown, and levels at which they are compared.
 _MOST_BASES, _DEEPEST = 12, 8
 # The deepest nesting of a description, and the codes of Python's arrays for dtypes of tensors.
 _DEEPEST_VALUES = 64
+_LIMITS = {"AtLeast": AtLeast, "AtMost": AtMost}
 _CODES = {"float64": "d", "float32": "f", "int64": "q", "int32": "i", "bool": "b"}
 
 
@@ -153,6 +156,19 @@ def given_data(description: dict[str, Any]) -> GivenData | None:
             if values and len(points) in (0, len(values)):
                 return GivenData(len(values), points, [row[0] for row in values])
     return None
+
+
+def limits_of(description: dict[str, Any]) -> dict[str, Limit]:
+    """The limits of outcomes by name, as far as they are limits."""
+    found: dict[str, Limit] = {}
+    for strategy in strategies(description):
+        for name, plain in as_dict(strategy.get("outcomes", strategy.get("thresholds"))).items():
+            kind = _LIMITS.get(str(as_dict(plain).get("class")))
+            with suppress(ValueError, TypeError):
+                limit = Limit.read(plain, name) if kind is None else kind(plain["bound"])
+                unit = as_dict(plain).get("unit")
+                found[name] = replace(limit, unit=short(unit) if isinstance(unit, str) else None)
+    return found
 
 
 def _alike(part: Any) -> str:

@@ -141,10 +141,13 @@ def _regret_of(name: str, played: Any) -> Any:
     if not isinstance(played, Strategy):
         return played
     history = played.history
-    own = [value for id, value in history.values.items() if not history.is_attached(id)]
-    if not own:
+    asked = [id for id in history.values if not history.is_attached(id)]
+    if not asked or history.best() is None:
         raise ValueError(f"curves[{name!r}] must have a trial that was asked and told, got none")
-    known = [value for id, value in history.values.items() if id not in history.outside]
+    # A result beyond a limit counts as much as the worst one.
+    worst = min(map(history.values.__getitem__, asked))
+    own = [history.values[id] if history.is_eligible(id) else worst for id in asked]
+    known = [value for id, value in history.values.items() if history.is_eligible(id)]
     if played.initial is not None:
         known.append(float((history.sign * played.initial[1]).max()))
     return max(known) - np.array(own)

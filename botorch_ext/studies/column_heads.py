@@ -35,7 +35,7 @@ class ColumnHeads:
         contexts: The unit of each context by its name, likewise.
         objective: The name of the objective.
         unit: The unit of the objective, None where it has none.
-        outcomes: The names of the outcomes that are measured beside the objective.
+        outcomes: The unit of each outcome that is measured beside the objective by its name.
         std: The name of the standard error of the objective, which a table need not have; None if
             the strategy takes none.
         optional: The names of parameters and contexts whose cells may be empty: those with only one
@@ -47,7 +47,7 @@ class ColumnHeads:
     contexts: Mapping[str, str | None]
     objective: str
     unit: str | None
-    outcomes: Sequence[str]
+    outcomes: Mapping[str, str | None]
     std: str | None
     optional: Collection[str]
     parameters: Mapping[str, Parameter]
@@ -72,7 +72,8 @@ class ColumnHeads:
             known, optional = known | more, optional | empty
         elif space is not None:
             contexts = {f"context{j}": None for j in range(_context_dim(strategy))}
-        outcomes = strategy.outcome_names
+        outcomes: dict[str, str | None] = dict.fromkeys(strategy.outcome_names)
+        outcomes |= {name: limit.unit for name, limit in strategy.limits.items()}
         names = [TRIAL, *params, *contexts, objective, *outcomes]
         std = f"{objective} std" if strategy.refuses_std is None else None
         std = None if std in names else std
@@ -92,9 +93,8 @@ class ColumnHeads:
     @property
     def units(self) -> dict[str, str | None]:
         """The unit of each column by its name."""
-        units = {**self.params, **self.contexts, self.objective: self.unit}
-        own = {} if self.std is None else {self.std: self.unit}
-        return units | dict.fromkeys(self.outcomes) | own
+        units = {**self.params, **self.contexts, self.objective: self.unit, **self.outcomes}
+        return units | ({} if self.std is None else {self.std: self.unit})
 
     @property
     def results(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from typing import Any
@@ -20,6 +20,7 @@ from botorch_ext.studies.run import RunResult, run
 from botorch_ext.studies.running_study import Objective
 from botorch_ext.studies.stopping import Callback
 from botorch_ext.studies.study import Study
+from botorch_ext.widths.limits import Limit
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,6 +76,7 @@ def optimize(
     time_limit: float | None = None,
     target: float | None = None,
     deterministic: bool = False,
+    outcomes: Mapping[str, Limit | str] | None = None,
 ) -> OptimizeResult:
     """Maximises an expensive, noisy objective with `integrated_ei`. Given a strategy or a study in
     place of the domain, it continues that.
@@ -90,13 +92,13 @@ def optimize(
 
     Args:
         objective: A function from a ``d``-dim point to a number. If the domain is a `Space`, the
-            point is a dict of values by name. For a strategy with outcomes it returns them too, as
-            for `run`. With a process pool the function must be picklable.
+            point is a dict of values by name. With outcomes it returns them too, as in
+            ``84.1, {"impurity": 3.2}``. With a process pool the function must be picklable.
         domain: Bounds, a `Box`, a `Space` of named parameters or a `FiniteSet`. Bounds are a list
             of pairs, as in ``[(0, 20), (1, 80)]``, or a tensor of two rows, lower then upper. Or a
             strategy or a `Study` to continue, such as the strategy of an earlier result.
-            ``initial``, ``num_initial``, ``particles``, ``seed`` and ``deterministic`` cannot be
-            given then. A strategy with contexts needs `run`.
+            ``initial``, ``num_initial``, ``particles``, ``seed``, ``deterministic`` and
+            ``outcomes`` cannot be given then. A strategy with contexts needs `run`.
         num_trials: The number of evaluations. If a strategy or a study is continued, the trials
             that it was asked before count.
         minimize: Whether the objective is a cost. None: as in the strategy or the study that is
@@ -123,6 +125,9 @@ def optimize(
         target: The value that is good enough. See `run`.
         deterministic: Whether the objective has no noise. No point is evaluated twice then, and
             ``recommended_x`` is ``best_x``. See `integrated_ei`.
+        outcomes: The limits of other measured numbers by name, as in
+            ``{"impurity": bx.AtMost(5.0, unit="%")}``. ``best_x`` keeps them as measured, and
+            ``recommended_x`` with probability 0.9 if such a point is found. See `integrated_ei`.
 
     Returns:
         An `OptimizeResult`. Its ``strategy`` can be asked for more.
@@ -144,6 +149,7 @@ def optimize(
             particles=particles,
             seed=seed,
             deterministic=flag(deterministic, "deterministic") or None,
+            outcomes=outcomes,
         )
     else:
         seed = 0 if seed is None else seed
@@ -155,6 +161,7 @@ def optimize(
             num_initial=num_initial,
             minimize=minimize,
             deterministic=deterministic,
+            outcomes=outcomes,
         )
     result = run(
         strategy,

@@ -38,12 +38,17 @@ class Limit(Immutable):
     bound: float
     unit: str | None = None
     # 1 if the quantity must be at least the limit, -1 if at most.
-    sign: ClassVar[float] = 1.0
+    sign: ClassVar[float]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bound", amount(self.bound, "bound", "finite"))
         if self.unit is not None and not (is_text(self.unit) and self.unit.strip()):
             raise ValueError(f"unit must be a text that is not empty, got {self.unit!r}")
+
+    def __str__(self) -> str:
+        """The limit in words, as in "at most 5 %"."""
+        kind = "at least" if self.sign > 0 else "at most"
+        return f"{kind} {self.bound:g}{'' if self.unit is None else f' {self.unit}'}"
 
     @classmethod
     def read(cls, given: Any, name: str) -> Limit:
@@ -92,6 +97,8 @@ class AtMost(Limit):
 
 class AtLeast(Limit):
     """The limit of a quantity that must be at least ``bound``; see `AtMost`."""
+
+    sign = 1.0
 
 
 @dataclass(frozen=True)

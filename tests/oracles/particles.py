@@ -43,13 +43,18 @@ def hull(domain: bx.Box | bx.FiniteSet) -> bx.Box:
     return bx.Box(torch.stack([domain.points.amin(dim=0), domain.points.amax(dim=0)]))
 
 
-def dense_log_improvement(strategy: Any, first: Any, points: Tensor, pending: Tensor) -> Tensor:
+def dense_log_improvement(
+    strategy: Any, first: Any, points: Tensor, pending: Tensor, baseline: Tensor | None = None
+) -> Tensor:
     """The average over the particles of ``first`` and draws of each, those that the strategy makes
     for its last trial, of the expected improvement on the largest value drawn at told and pending
-    points."""
+    points, or at those of them that are in ``baseline``."""
     X, Y = strategy.evaluated()
     U, V = (hull(strategy.domain).to_unit(Z) for Z in (torch.cat([X, pending]), points))
-    n, r = len(X), len(X) + len(pending)
+    n, r, rows = len(X), len(X) + len(pending), torch.cat([X, pending])
+    counts = torch.ones(r, dtype=torch.bool)
+    if baseline is not None:
+        counts = (rows[:, None] == baseline).all(dim=-1).any(dim=-1)
     y, _, _ = standardised(Y)
     particles = torch.tensor(first.info["particles"]["parameters"], dtype=torch.float64)
     generator = torch.Generator().manual_seed(strategy._seed_of(first.id + len(pending)))
@@ -68,7 +73,7 @@ def dense_log_improvement(strategy: Any, first: Any, points: Tensor, pending: Te
                 f = torch.linalg.cholesky(K) @ own[:, draw] * sign
                 seen = f[:n] + sign * (noise - 1e-8).sqrt() * of_noise[:n, draw]
                 f = f + K[:, :n] @ noisy @ (y_residual - seen)
-                z = (k.mT @ f - f.max()) / std
+                z = (k.mT @ f - f[counts].max()) / std
                 total = total + std * (normal.log_prob(z).exp() + z * normal.cdf(z))
                 num += 1
     return (total / num).log()
@@ -96,3 +101,28 @@ def dense_success(strategy: Any, particles: Tensor, points: Tensor) -> Tensor:
         mean = constant + k.mT @ torch.linalg.solve(K, y)
         total, weights = total + weight * normal.cdf(mean / variance.sqrt()), weights + weight
     return total / weights
+
+
+def dense_within_limits(strategy: Any, first: Any, points: Tensor) -> Tensor:
+    """The probabilities that each limit holds at ``n`` points, averaged over the particles of each
+    outcome that the trial ``first`` recorded: ``k x n``."""
+    history, normal = strategy.history, torch.distributions.Normal(0.0, 1.0)
+    U, V = (hull(strategy.domain).to_unit(Z) for Z in (strategy.evaluated()[0], points))
+    found = []
+    records = first.info["outcome_particles"]
+    for (name, limit), record in zip(strategy.limits.items(), records, strict=True):
+        y = torch.tensor([history.outcomes[id][name] for id in history.values]).double()
+        margin = (y - limit.bound) * (1 if isinstance(limit, bx.AtLeast) else -1)
+        z = margin.sign() * (1 + margin.abs() / margin.abs().median()).log()
+        center, scale = z.mean(), z.std(correction=0)
+        total = torch.zeros(len(points))
+        for particle in torch.tensor(record["parameters"], dtype=torch.float64):
+            kernel, noise = model_of(particle)
+            inverse, k = (kernel(U, U) + noise * torch.eye(len(U))).inverse(), kernel(U, V)
+            residual = (z - center) / scale
+            constant = (inverse @ residual).sum() / inverse.sum()
+            mean = constant + k.mT @ inverse @ (residual - constant)
+            std = (1 - (k * (inverse @ k)).sum(dim=0)).sqrt()
+            total = total + normal.cdf((mean + center / scale) / std)
+        found.append(total / len(record["parameters"]))
+    return torch.stack(found)

@@ -14,7 +14,7 @@ from botorch_ext.domains import Box, Domain, host
 from botorch_ext.domains.contexts import ContextSpace, with_context
 from botorch_ext.domains.ranks import first_highest
 from botorch_ext.hyperparameters.ensemble import Ensemble
-from botorch_ext.hyperparameters.feasibility import AllOf, Feasibility, LogProbability
+from botorch_ext.hyperparameters.feasibility import AllOf, Feasibility
 from botorch_ext.hyperparameters.particles import Cloud, Particles, telling
 from botorch_ext.records import Finite, NonNegative
 from botorch_ext.search.improvement import (
@@ -171,8 +171,9 @@ class ImprovementStrategy(ParticleStrategy):
             baseline = choices.actions
         if is_large and not (self.history.outside or self.limits):
             baseline = None  # all rows: the same result in less time
-        if self.limits and self._num_data:
-            baseline = self._to_improve_on(cast(Tensor, baseline), full, context)
+        within_limits = self._within_limits(context)
+        if within_limits is not None:
+            baseline = self._to_improve_on(cast(Tensor, baseline), within_limits, full, context)
 
         def improvement(of: Ensemble) -> Any:
             inputs, like = of.inputs, of.constants
@@ -192,12 +193,11 @@ class ImprovementStrategy(ParticleStrategy):
             return ImprovementOnSet(own, of.with_pending(pending).model, at, inputs, context)
 
         failed = self._rows_of(sorted(self.history.failed), told)
-        limits = self.limits if self._num_data else {}
 
         def feasible_improvement(of: Ensemble) -> Objective:
             own = improvement(of)
-            if limits:
-                own = TimesProbability(own, self._within_limits(of, context), full.inputs, context)
+            if within_limits is not None:
+                own = TimesProbability(own, within_limits, full.inputs, context)
             if not len(failed):
                 return own
             own = ImprovementElsewhere(own, self._among(failed, context))
@@ -209,35 +209,36 @@ class ImprovementStrategy(ParticleStrategy):
         at = with_context(x, context).unsqueeze(0)
         mean, std = full.with_pending(pending).mean_and_std(at)
         numbers, F = {"mean": mean, "std": std}, full.inputs.features(at)
-        if limits or len(failed):
+        if within_limits is not None or len(failed):
             (value,) = improvement(known).value(x.unsqueeze(0))
         if len(failed):
             success = self._success(full.parameters, full)
             numbers["success"] = success.log_probability(F).exp()
-        if limits:
-            numbers["within_limits"] = self._within_limits(full, context).log_probability(F).exp()
+        if within_limits is not None:
+            numbers["within_limits"] = within_limits.log_probability(F).exp()
         return x, row, numbers | {"log_improvement": value.unsqueeze(0).to(at)}
 
     # --- where trials succeed, and limits hold ----------------------------------------------------
 
-    def _to_improve_on(self, actions: Tensor, known: Ensemble, context: Tensor | None) -> Tensor:
+    def _to_improve_on(
+        self, actions: Tensor, within_limits: Feasibility, known: Ensemble, context: Tensor | None
+    ) -> Tensor:
         """The actions at which each limit holds with probability 0.5 or more; if there are none,
         the one with the lowest mean."""
         joint = with_context(actions, context)
-        F = known.inputs.features(joint)
-        parts = self._within_limits(known, context).parts
-        logs = torch.stack([part.log_probability(F) for part in parts])
+        logs = within_limits.log_probabilities(known.inputs.features(joint))
         feasible = (logs >= math.log(_LEAST_TO_IMPROVE_ON)).all(dim=0)
         if bool(feasible.any()) or not len(actions):
             return actions[feasible]
         return actions[first_highest(-known.mean(joint))]
 
-    def _within_limits(self, of: Ensemble, context: Tensor | None) -> AllOf:
-        """The probability that all limits hold, under as many hyperparameter samples of each
-        outcome as an ensemble has."""
-        num = len(of.parameters)
-        ensembles = [self._outcome(place, context)[1] for place in range(len(self.limits))]
-        return AllOf([Feasibility.within_limit(each.thinned(num)) for each in ensembles])
+    def _within_limits(self, context: Tensor | None) -> Feasibility | None:
+        """The probability that all limits hold, given the data so far; None without limits or
+        data."""
+        if not self.limits or not self._num_data:
+            return None
+        places = range(len(self.limits))
+        return Feasibility.within_limits([self._outcome(place, context)[1] for place in places])
 
     def _outcome(self, place: int, context: Tensor | None) -> tuple[Cloud, Ensemble]:
         """The particles of an outcome given the data so far, and their models."""
@@ -272,15 +273,12 @@ class ImprovementStrategy(ParticleStrategy):
         for models in self._outcome_models:
             models.forget()
 
-    def _event(self, of: Ensemble, known: Ensemble, context: Tensor | None) -> AllOf | None:
-        """That a trial succeeds and its outcomes are within their limits, as far as trials failed
-        and there are limits, under hyperparameter samples ``of`` an ensemble; None for neither."""
-        parts: list[LogProbability] = []
-        if self.history.failed:
-            parts.append(self._success(of.parameters, known))
-        if self.limits:
-            parts.append(self._within_limits(of, context))
-        return AllOf(parts) if parts else None
+    def _events(self, of: Ensemble, known: Ensemble, context: Tensor | None) -> AllOf:
+        """That a trial succeeds, if trials have failed, under hyperparameter samples ``of`` an
+        ensemble, and that its outcomes are within their limits, if there are any."""
+        success = [self._success(of.parameters, known)] if self.history.failed else []
+        within_limits = self._within_limits(context)
+        return AllOf([*success, *([] if within_limits is None else [within_limits])])
 
     def _mean_objective(
         self, known: Ensemble, context: Tensor | None
@@ -290,8 +288,8 @@ class ImprovementStrategy(ParticleStrategy):
             return mean
 
         def mean_where_likely(of: Ensemble) -> Objective:
-            event = self._event(of, known, context)
-            return WhereLikely(mean(of), event, 0.0, LEAST_FEASIBILITY, known.inputs, context)
+            events = self._events(of, known, context)
+            return WhereLikely(mean(of), events, 0.0, LEAST_FEASIBILITY, known.inputs, context)
 
         return mean_where_likely
 
@@ -302,8 +300,7 @@ class ImprovementStrategy(ParticleStrategy):
             return x
 
         def probability(of: Ensemble) -> Objective:
-            event = self._event(of, known, context)
-            return TimesProbability(None, event, known.inputs, context)
+            return TimesProbability(None, self._events(of, known, context), known.inputs, context)
 
         return self._best_of(probability, known, context)
 
@@ -312,8 +309,7 @@ class ImprovementStrategy(ParticleStrategy):
             return None
         known = self._current(context)[1]
         F = known.inputs.features(with_context(x, context).unsqueeze(0))
-        event = cast(AllOf, self._event(known, known, context))
-        return float(event.log_probability(F).exp())
+        return float(self._events(known, known, context).log_probability(F).exp())
 
     def _success(self, parameters: Tensor, known: Ensemble) -> Feasibility:
         """The model of success under some hyperparameter samples, given all trials that have a
