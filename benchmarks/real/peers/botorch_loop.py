@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from botorch.acquisition import qLogNoisyExpectedImprovement
@@ -47,7 +48,8 @@ class BoTorchLoop:
         initial = draw_sobol_samples(wide, _NUM_INITIAL, q=1, seed=seed).squeeze(1)
         self._initial = [self._rounded(x) for x in initial]
         self._X: list[Tensor] = []
-        self._Y: list[float] = []
+        # The negative loss; for `benchmarks.limits` a tuple of it and the outcomes.
+        self._Y: list[Any] = []
 
     def ask(self) -> Params:
         """The next setting."""
@@ -67,24 +69,30 @@ class BoTorchLoop:
             return self._params(X[model.posterior(X).mean.argmax()])
 
     def _fitted(self) -> SingleTaskGP:
-        X, Y = torch.stack(self._X), torch.tensor(self._Y, dtype=torch.float64).unsqueeze(-1)
+        X = torch.stack(self._X)
+        Y = torch.tensor(self._Y, dtype=torch.float64).view(len(X), -1)
+        scale = Standardize(Y.shape[-1])
         if self._choices:
-            model = MixedSingleTaskGP(X, Y, self._choices, outcome_transform=Standardize(1))
+            model = MixedSingleTaskGP(X, Y, self._choices, outcome_transform=scale)
         else:
-            model = SingleTaskGP(X, Y, outcome_transform=Standardize(1))
+            model = SingleTaskGP(X, Y, outcome_transform=scale)
         try:
             fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
         except ModelFittingError:  # as it was made: with the modes of its priors
             model.eval()
         return model
 
-    def _maximizer(self) -> Tensor:
-        improvement = qLogNoisyExpectedImprovement(
+    def _improvement(self, **more: Any) -> qLogNoisyExpectedImprovement:
+        return qLogNoisyExpectedImprovement(
             self._fitted(),
             X_baseline=torch.stack(self._X),
             sampler=SobolQMCNormalSampler(torch.Size([128]), seed=self._seed),
             prune_baseline=True,
+            **more,
         )
+
+    def _maximizer(self) -> Tensor:
+        improvement = self._improvement()
         how = {"bounds": self._bounds, "q": 1, "num_restarts": 10, "raw_samples": 512}
         if not self._choices:
             return optimize_acqf(improvement, **how)[0].squeeze(0)

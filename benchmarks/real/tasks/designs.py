@@ -5,22 +5,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from benchmarks.real.spaces import Params, real, whole
-from benchmarks.real.tasks.task import Exact, Objective, Task
+from benchmarks.real.tasks.task import Task
 
 
-def _penalised(
-    design: Callable[[Params], tuple[float, Sequence[float]]], weight: float
-) -> Objective:
-    """The loss of a design, plus the weight times what its constraints g <= 0 are violated by."""
+@dataclass(frozen=True)
+class Penalised:
+    """The loss of a design, plus the weight times what its constraints g <= 0 are violated by.
 
-    def loss(params: Params) -> float:
-        cost, constraints = design(params)
-        return cost + weight * sum(max(g, 0.0) for g in constraints)
+    Args:
+        design: From a setting to its loss and the values of its constraints.
+        weight: The weight.
+    """
 
-    return Exact(loss)
+    design: Callable[[Params], tuple[float, Sequence[float]]]
+    weight: float
+
+    def seen(self, params: Params, seed: int) -> float:
+        """The penalised loss."""
+        return self.true(params)
+
+    def true(self, params: Params) -> float:
+        """The penalised loss."""
+        cost, constraints = self.design(params)
+        return cost + self.weight * sum(max(g, 0.0) for g in constraints)
 
 
 def _pressure_vessel(p: Params) -> tuple[float, list[float]]:
@@ -112,7 +123,7 @@ TASKS = (
             real("length", 10.0, 240.0),
         ),
         50,
-        partial(_penalised, _pressure_vessel, 10_000.0),
+        partial(Penalised, _pressure_vessel, 10_000.0),
         5850.383,
     ),
     Task(
@@ -129,7 +140,7 @@ TASKS = (
             real("d2", 5.0, 5.5),
         ),
         60,
-        partial(_penalised, _speed_reducer, 3000.0),
+        partial(Penalised, _speed_reducer, 3000.0),
         2994.471,
     ),
     Task(
@@ -138,7 +149,7 @@ TASKS = (
         "report",
         (real("wire", 0.05, 0.2), real("coil", 0.25, 1.3), whole("turns", 2, 15)),
         40,
-        partial(_penalised, _spring, 0.1),
+        partial(Penalised, _spring, 0.1),
         0.012665,
     ),
     Task(
@@ -152,7 +163,7 @@ TASKS = (
             real("width", 0.1, 2.0),
         ),
         50,
-        partial(_penalised, _welded_beam, 10.0),
+        partial(Penalised, _welded_beam, 10.0),
         1.724852,
     ),
     Task(
@@ -161,7 +172,7 @@ TASKS = (
         "report",
         (real("outer", 0.1, 1.0), real("inner", 0.1, 1.0)),
         30,
-        partial(_penalised, _truss, 10_000.0),
+        partial(Penalised, _truss, 10_000.0),
         263.8958,
         revision=2,
     ),

@@ -1,0 +1,1 @@
+"""Limits on other outcomes: what methods lose that are told them, and how often they break them."""
