@@ -127,6 +127,19 @@ SPACES = {
     "ends in the wrong order": (TIME.replace("9", "0"), "time: low must be at most high"),
     "a constraint of nothing": ('constraints = ["tiem <= 5"]\n' + TIME, "tiem"),
     "an unknown method": ('method = "integrated_ie"\n' + TIME, "did you mean 'integrated_ei'?"),
+    "outcomes without names": ("outcomes = 5\n" + TIME, "outcomes must have limits by name, got 5"),
+    "an outcome without a limit": (
+        TIME + '[outcomes.impurity]\nunit = "%"\n',
+        "impurity must have at_most or at_least",
+    ),
+    "a limit that is no number": (
+        TIME + '[outcomes.impurity]\nat_most = "5"\n',
+        "bound must be",
+    ),
+    "limits of another method": (
+        'method = "thompson_sampling"\n' + TIME + "[outcomes.impurity]\nat_most = 5\n",
+        "outcomes",
+    ),
     "an unknown argument": (TIME + "[arguments]\nsead = 4\n", "sead"),
 }
 
@@ -361,7 +374,7 @@ def test_the_page_is_followed_in_an_empty_folder(folder, capsys):
 
 
 def test_the_entries_of_the_page(folder, capsys):
-    parameters, entries = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1:]
+    parameters, outcomes, entries = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1:]
     more = TIME.replace("time", '"reaction time"') + (
         TIME.replace("time", "temperature")
         + '[parameters]\ncatalyst = { type = "choice", values = ["none", "Pd", "Ni"] }\n'
@@ -375,6 +388,9 @@ def test_the_entries_of_the_page(folder, capsys):
     kinds = [type(strategy.domain.parameters[name]).__name__ for name in ("size", "solvent")]
     assert kinds == ["Ordered", "Choice"]
     assert len(strategy.domain.parameters["solvent"].descriptors) == 3
+    (folder / "limits.toml").write_text(f"{more}{outcomes}", encoding="utf-8")
+    shown(capsys, "new", "limits.db", "limits.toml")
+    assert bx.Study("limits.db").strategy.limits == {"impurity": bx.AtMost(5.0, unit="%")}
 
 
 def test_the_help_of_a_command_ends_with_one_stop(capsys):

@@ -41,8 +41,8 @@ KINDS_OF_NAMES = kinds_in("""
     misspecification=least-zero model=model models=models names=names noise_std=positive
     noise_variance=positive norm=word nu=shape num_initial=count-from-zero num_levels=count
     num_models=count num_particles=count num_points=count num_rounds=count num_trials=count
-    objective=function outcomes=object particles=model pending=word points=points printed=flag problem=object
-    progress=flag purse=purse q=count r=positive radius=radius reward_range=limits
+    objective=function outcomes=object particles=model pending=word points=points printed=flag
+    problem=object progress=flag purse=purse q=count r=positive radius=radius reward_range=limits
     rkhs_bound=least-zero row=row rows=rows seed=seed share=part strategy=strategy target=number
     time_limit=positive upper=positive value=number waits=flag width=widths worst_regret=positive
     X=places X_baseline=places X_pending=places

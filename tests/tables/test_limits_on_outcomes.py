@@ -1,0 +1,88 @@
+"""Limits on outcomes in sheets, on the command line, on pages and in curves."""
+
+import csv
+
+import pytest
+
+import botorch_ext as bx
+from botorch_ext.exceptions import AnotherStrategyError
+from botorch_ext.page.overview import read_overview
+from botorch_ext.plotting import plot_regret
+from tests.studies.commands import shown
+
+pytest.importorskip("sqlalchemy")
+
+SPACE = """
+[parameters.time]
+type = "real"
+low = 0
+high = 10
+digits = 1
+
+[outcomes.impurity]
+at_most = 5.0
+unit = "%"
+
+[arguments]
+num_initial = 4
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "space.toml").write_text(SPACE, encoding="utf-8")
+    return tmp_path
+
+
+def tell_round(folder, capsys, num):
+    """A round in a spreadsheet: yields rise with the time, impurities too."""
+    sheet = f"{num}.csv"
+    shown(capsys, "ask", "lab.db", "-n", str(num), "--csv", sheet)
+    with open(folder / sheet, newline="", encoding="utf-8-sig") as file:
+        head, *rows = csv.reader(file)
+    assert head == ["trial", "time", "yield [%]", "impurity [%]"]
+    filled = [[*row[:2], str(3 * float(row[1])), row[1]] for row in rows]
+    with open(folder / sheet, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([head, *filled])
+    shown(capsys, "tell", "lab.db", sheet)
+
+
+def test_a_study_with_a_limit_by_sheets_and_the_command_line(folder, capsys):
+    shown(capsys, "new", "lab.db", "space.toml", "--objective", "yield", "--unit", "%")
+    tell_round(folder, capsys, 4)
+    tell_round(folder, capsys, 2)
+    study = bx.Study("lab.db")
+    history = study.strategy.history
+    within = {id: y for id, y in history.values.items() if history.outcomes[id]["impurity"] <= 5}
+    best = max(within.values())
+    assert 0 < len(within) < 6
+    assert max(history.values.values()) > best
+    said = shown(capsys, "status", "lab.db")
+    assert f"best so far  {best:g} %" in said
+    assert "limits       impurity at most 5 %" in said
+    assert f"all kept in {len(within)} of 6 results" in said
+    assert read_overview("lab.db").best.value == best
+    said = shown(capsys, "recommended", "lab.db")
+    assert "keeps all limits with probability: " in said
+    assert study.recommended().params["time"] <= 5
+    assert plot_regret({"lab": study}).lines
+
+
+def test_a_regret_without_any_result_within_the_limits_is_refused(folder, capsys):
+    shown(capsys, "new", "lab.db", "space.toml")
+    study = bx.Study("lab.db")
+    study.tell(study.ask(), 1.0, {"impurity": 7.0})
+    with pytest.raises(ValueError, match="got none"):
+        plot_regret({"lab": study})
+    assert "No point was found that keeps them" in shown(capsys, "recommended", "lab.db")
+    assert read_overview("lab.db").best is None
+
+
+def test_a_study_is_continued_with_the_same_limits_only(folder):
+    space, limits = bx.Space(time=bx.Real(0, 1)), {"impurity": bx.AtMost(5.0, unit="%")}
+    bx.Study("lab.db", bx.algorithms.integrated_ei(space, outcomes=limits))
+    bx.Study("lab.db", bx.algorithms.integrated_ei(space, outcomes=dict(limits)))
+    others = bx.algorithms.integrated_ei(space, outcomes={"impurity": bx.AtMost(6.0, unit="%")})
+    with pytest.raises(AnotherStrategyError, match="outcomes"):
+        bx.Study("lab.db", others)
