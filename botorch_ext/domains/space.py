@@ -181,7 +181,7 @@ class Space(Box):
         Constraints and conditions stay as they are.
 
         Args:
-            parameters: The parameters that change, by name. A range may have a lower ``low`` and a
+            parameters: The parameters that change, by name. A range may have a lower ``low`` or a
                 higher ``high``, on the same steps; a choice may have further values at the end.
 
         Returns:

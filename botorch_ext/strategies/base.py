@@ -540,7 +540,7 @@ class Strategy(NotedWarnings):
     def widen(self, parameters: Mapping[str, Parameter] | None = None, **named: Parameter) -> None:
         """Widens parameters of the `Space`, from which the next trials are asked.
 
-        A range may get a lower ``low`` and a higher ``high``; its scale, steps, digits and unit
+        A range may get a lower ``low`` or a higher ``high``; its scale, steps, digits and unit
         stay. A choice may get further values at the end. Constraints and conditions stay as they
         are. All trials keep their points, and pending ones stay pending. Attached results that lay
         outside and lie in the wider space count as inside. First points that were not asked yet are
@@ -552,9 +552,9 @@ class Strategy(NotedWarnings):
 
         Raises:
             ValueError: If the method needs one domain, as all do but `integrated_ei`,
-                `CredibleParticles` and `RandomSearch`; if the domain is no `Space`; if a name is
-                unknown; if a parameter changes in another way, or gets its second value; or if
-                nothing is wider.
+                `credible_ucb` with `Particles`, and `RandomSearch`; if the domain is no `Space`; if
+                a name is unknown; if a parameter changes in another way, or gets its second value;
+                or if nothing is wider.
 
         Example:
             >>> import botorch_ext as bx

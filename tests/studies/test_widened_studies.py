@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 
 import botorch_ext as bx
-from botorch_ext.exceptions import BrokenStudyError
+from botorch_ext.exceptions import AnotherStrategyError, BrokenStudyError
 from botorch_ext.page.overview import read_overview
 from botorch_ext.strategies import Widened
 from botorch_ext.studies import plain_events
@@ -71,6 +71,15 @@ def test_another_process_sees_the_wider_space_at_its_next_call(path, strategy):
         assert state(opened.strategy) == state(study.strategy)
         assert opened.to_pandas().equals(study.to_pandas())
     assert study.strategy.ask().params == bx.Study(path).ask().params
+
+
+def test_a_study_that_is_opened_with_a_wider_space_says_how_it_is_widened(path):
+    begun(path)
+    wider = bx.algorithms.integrated_ei(
+        space(temperature=TEMPERATURE), bx.Particles(8), num_initial=3
+    )
+    with pytest.raises(AnotherStrategyError, match=r"high is 80 .* got 120; study.widen widens"):
+        bx.Study(path, wider)
 
 
 def test_a_study_that_minimises_and_is_corrected_after_it_was_widened(path):
