@@ -159,6 +159,17 @@ def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
     note.add_argument("trial", type=int, help="its id")
     note.add_argument("text", help="in place of the note before; an empty one removes it")
 
+    does = "widens parameters of the space, for the trials that follow"
+    widen = _command(commands, "widen", _later("telling", "widen"), does)
+    for option, does in (
+        ("low", "the new least value of a range"),
+        ("high", "the new largest value of a range"),
+        ("add", "a further value of a choice"),
+    ):
+        widen.add_argument(
+            f"--{option}", metavar="NAME=VALUE", action="append", default=[], help=does
+        )
+
 
 def _add_asking_model(commands: argparse._SubParsersAction[_Parser]) -> None:
     predict = _command(commands, "predict", _later("predicting", "predict"), "predicts at points")

@@ -1,18 +1,22 @@
-"""Commands that change a study: new, ask, tell, attach, correct, abandon, withdraw and note."""
+"""Commands that change a study: new, ask, tell, attach, correct, abandon, withdraw, note and
+widen."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from botorch_ext.checks import did_you_mean
 from botorch_ext.commands.beginning import strategy_of
 from botorch_ext.commands.proposing import propose
+from botorch_ext.domains.box import require_known
 from botorch_ext.exceptions import StudyError
 from botorch_ext.page.overview import read_overview
 from botorch_ext.page.words import counted
+from botorch_ext.parameters import Choice, Parameter
 from botorch_ext.studies.answer_sheets import answer_sheet, answers_of
 from botorch_ext.studies.cell_values import number, repeats_in
 from botorch_ext.studies.result_tables import Result, values_of
@@ -128,6 +132,36 @@ def note(given: argparse.Namespace) -> str:
     """Keeps a note with a trial."""
     opened(given).note(given.trial, given.text)
     return f"{'noted' if given.text else 'removed the note of'} trial {given.trial}\n"
+
+
+def widen(given: argparse.Namespace) -> str:
+    """Widens parameters of the space."""
+    study, parameters = opened(given), {}
+    known = getattr(study.strategy.domain, "parameters", {})
+    for option in ("low", "high", "add"):
+        for name, _, text in (each.partition("=") for each in getattr(given, option)):
+            require_known({name: text}, known, f"--{option}")
+            old = parameters.get(name, known[name])
+            parameters[name] = _wider(name, old, option, text)
+    study.widen(parameters)
+    return "".join(f"widened {name} to {each!r}\n" for name, each in parameters.items())
+
+
+def _wider(name: str, old: Any, option: str, text: str) -> Parameter:
+    """A parameter with another end, or with a further value: a number where all others are."""
+    if isinstance(old, Choice) != (option == "add"):
+        kind = "choice" if option == "add" else "range"
+        raise ValueError(f"--{option} must name a {kind}, got {name}, which is {old!r}")
+    known = old.values if isinstance(old, Choice) else (old.low, old.high)
+    value: Any = text
+    if all(type(each) in (int, float) for each in known):
+        value = _number(name, text)
+        if value.is_integer() and all(type(each) is int for each in known):
+            value = int(value)
+    try:
+        return replace(old, **({"values": [*known, value]} if option == "add" else {option: value}))
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be widened by --{option} {text}: {error}") from None
 
 
 def context_of(given: argparse.Namespace, study: Study) -> Any:

@@ -477,7 +477,7 @@ class Box(Immutable):
         """
         X = checked_rows(X, self.dim, self.bounds)
         if self._scales is not None:
-            return self._scales.to_unit(X)
+            return self._scales.to_unit(self._scales.settled(X))
         return (X - self.lower) / (self.upper - self.lower)
 
     def to_distances(self, X: PointsLike) -> Tensor:

@@ -90,7 +90,7 @@ class Space(Box):
         device: torch.device | str | None = None,
         **named: Parameter,
     ) -> None:
-        self._set("parameters", _checked(parameters, named))
+        self._set("parameters", checked_parameters(parameters, named))
         self._set("order", tuple(self.parameters))
         ends = {name: each.ends for name, each in self.parameters.items()}
         names = [name for name, (low, high) in ends.items() if low < high]
@@ -174,6 +174,36 @@ class Space(Box):
             "device": self.device if device is None else device,
         }
         return Space(**self.to_arguments() | kind)
+
+    def widened(self, parameters: Mapping[str, Parameter]) -> Space:
+        """The space with wider parameters, in which all points of this one are the same points.
+
+        Constraints and conditions stay as they are.
+
+        Args:
+            parameters: The parameters that change, by name. A range may have a lower ``low`` or a
+                higher ``high``, on the same steps; a choice may have further values at the end.
+
+        Returns:
+            A new `Space`.
+
+        Raises:
+            ValueError: If a name is unknown, if a parameter changes in another way, if one with a
+                single value gets a second one, or if nothing is wider.
+        """
+        require_known(parameters, self.parameters, "parameters")
+        for name, new in checked_parameters(parameters, {}).items():
+            old = self.parameters[name]
+            if name not in self.names and new.ends[0] < new.ends[1]:
+                raise ValueError(
+                    f"{name} must stay {old!r}, whose single value has no column, got {new!r}"
+                )
+            if not old.may_become(new):
+                raise ValueError(f"{name} must be {old!r} with {old.growth}, got {new!r}")
+        if all(repr(each) == repr(self.parameters[name]) for name, each in parameters.items()):
+            raise ValueError(f"parameters must have one that is wider, got {dict(parameters)}")
+        wider: dict[str, Any] = {"parameters": {**self.parameters, **parameters}}
+        return Space(**self.to_arguments() | wider, device=self.device)
 
     def to_arguments(self) -> dict[str, Any]:
         """The arguments that make the same space on any device, by name."""
@@ -396,7 +426,7 @@ def _located(choice: Choice) -> Tensor:
     return D / torch.cdist(D, D).max()
 
 
-def _checked(
+def checked_parameters(
     parameters: Mapping[str, Parameter] | None, named: Mapping[str, Parameter]
 ) -> dict[str, Parameter]:
     """All parameters by name; or a ValueError that names the first that is not a parameter."""

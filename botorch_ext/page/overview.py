@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NoStudyError
 from botorch_ext.page.parameters import Column, Columns, columns_of
-from botorch_ext.page.strategy_description import GivenData, given_data, limits_of, names, readable
+from botorch_ext.page.strategy_description import (
+    GivenData,
+    as_dict,
+    given_data,
+    limits_of,
+    names,
+    readable,
+)
 from botorch_ext.page.words import short
-from botorch_ext.studies.plain_events import PlainRecord
+from botorch_ext.studies.plain_events import BESIDE, PlainRecord
 from botorch_ext.widths.limits import Limit
 
 if TYPE_CHECKING:
@@ -22,6 +29,8 @@ if TYPE_CHECKING:
 
 State = Literal["told", "attached", "withdrawn", "pending", "abandoned", "failed"]
 
+# A time, the id of a trial, and parameters by name.
+Widening = tuple[float, int, dict[str, Any]]
 # The latest time that has a date.
 _LATEST = 253402300799
 # How often a file is read again if it changes meanwhile.
@@ -118,10 +127,12 @@ class Overview:
         place: The path or the address of the study, without a password.
         name: The name of the study.
         minimize: Whether small values are good.
-        description: The description of the strategy, plain.
+        description: The description of the strategy, plain, with the present space.
         stories: The stories of all trials, by id.
         began_at: The time of the first event, in seconds since 1970; None if there is none.
         last_id: The id of the trial whose value came last, if there is one.
+        widened: For each time that the space was widened, in order: the time, the id of the first
+            trial in the wider space, and the wider parameters by name, plain.
     """
 
     place: str
@@ -131,6 +142,7 @@ class Overview:
     stories: list[TrialStory]
     began_at: float | None
     last_id: int | None
+    widened: Sequence[Widening] = ()
 
     @property
     def pending(self) -> list[TrialStory]:
@@ -334,15 +346,24 @@ def overview_of(journal: Journal) -> Overview:
     """The overview of the study of a journal."""
     with journal.reading() as connection:
         entries, _ = journal.since(connection, journal.start)
-    stories, last = _stories(entries, journal)
+    stories, last, widened = _stories(entries, journal)
     began_at = entries[0].at if entries else None
     place, description = journal.database.name, readable(journal.description)
-    return Overview(place, journal.name, journal.minimize, description, stories, began_at, last)
+    space = as_dict(as_dict(description.get("strategy")).get("domain"))
+    for _, _, parameters in widened:
+        as_dict(space.get("parameters")).update(parameters)
+    return Overview(
+        place, journal.name, journal.minimize, description, stories, began_at, last, widened
+    )
 
 
-def _stories(entries: Sequence[Entry], journal: Journal) -> tuple[list[TrialStory], int | None]:
-    """The stories of all trials, and the id of the trial whose value came last."""
+def _stories(
+    entries: Sequence[Entry], journal: Journal
+) -> tuple[list[TrialStory], int | None, list[Widening]]:
+    """The stories of all trials, the id of the trial whose value came last, and when what was
+    widened."""
     stories: list[TrialStory] = []
+    widened: list[Widening] = []
     arrived: list[int] = []
     num_asked = 0
     objective = str(readable(journal.description).get("objective"))
@@ -356,7 +377,10 @@ def _stories(entries: Sequence[Entry], journal: Journal) -> tuple[list[TrialStor
                 f"those before: {error}"
             ) from error
         num_asked += record.kind == "asked"
-        if record.kind not in ("corrected", "noted"):
+        if record.kind == "widened":
+            plain = readable({"strategy": record.parameters})["strategy"]
+            widened.append((entry.at, record.id, as_dict(plain)))
+        if record.kind not in BESIDE:
             stories[record.id].num_asked_by_then = num_asked
         if record.kind in ("told", "attached"):
             arrived.append(record.id)
@@ -364,7 +388,7 @@ def _stories(entries: Sequence[Entry], journal: Journal) -> tuple[list[TrialStor
         if story.state == "pending":
             story.num_asked_by_then = num_asked
     last = next((id for id in reversed(arrived) if stories[id].value is not None), None)
-    return stories, last
+    return stories, last, widened
 
 
 def _follow(
@@ -377,9 +401,13 @@ def _follow(
         raise ValueError(f"value must be finite, got {record.value}")
     if not all(map(math.isfinite, (*record.x, *(record.context or ())))):
         raise ValueError(f"coordinates must be finite, got {record.x} and {record.context}")
+    if record.kind in ("asked", "attached", "widened") and record.id != len(stories):
+        raise ValueError(f"id must be {len(stories)}, got {record.id}")
+    if record.kind == "widened":
+        for id in record.inside:
+            stories[id].info.pop("outside", None)
+        return
     if record.kind in ("asked", "attached"):
-        if record.id != len(stories):
-            raise ValueError(f"id must be {len(stories)}, got {record.id}")
         asked_at = at if record.kind == "asked" else None
         context = record.context or []
         story = TrialStory(record.id, record.x, context, record.info, asked_at, num_asked)

@@ -49,6 +49,7 @@ def page(overview: Overview, now: float, model: ModelSummary) -> str:
     environment.filters |= {
         "counted": counted,
         "duration": duration,
+        "in_words": in_words,
         "moment": moment,
         "number": number,
         "printable": printable,

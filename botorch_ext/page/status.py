@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from botorch_ext.page.overview import Overview, State, TrialStory
 from botorch_ext.page.strategy_description import called
-from botorch_ext.page.words import counted, duration, moment, printable, short
+from botorch_ext.page.words import counted, duration, in_words, moment, printable, short
 
 _STATES: tuple[State, ...] = ("told", "pending", "failed", "abandoned")
 _MOST_PENDING = 10
@@ -50,6 +50,8 @@ def _known(overview: Overview, now: float) -> list[tuple[str, str]]:
         ("began", _when(overview.began_at, now)),
         ("trials", counts(overview)),
     ]
+    for place, (at, _, parameters) in enumerate(overview.widened):
+        rows.append(("" if place else "widened", f"{in_words(parameters)}, {_when(at, now)}"))
     pending = overview.pending
     for place, story in enumerate(pending[:_MOST_PENDING]):
         since = f"for {duration(story.waited(now))}"

@@ -15,6 +15,8 @@ class Parameter(ABC):
     unit: str | None = None
     #: (a, b) if the value is a + b times the number of the column; otherwise None.
     line: tuple[float, float] | None = None
+    #: What `may_become` lets change, in words.
+    growth: str = "no change"
 
     @property
     @abstractmethod
@@ -31,6 +33,15 @@ class Parameter(ABC):
         """The distance between neighbouring numbers of the column, if they have steps other than
         all whole numbers; otherwise None."""
         return None
+
+    def may_become(self, wider: Parameter) -> bool:
+        """Whether a wider parameter can take the place of this one: it has all values of this one,
+        as the same numbers of the column, and differs in nothing else.
+
+        Args:
+            wider: The other parameter.
+        """
+        return self == wider
 
     @property
     @abstractmethod

@@ -49,6 +49,8 @@ class Choice(Parameter):
     values: Sequence[Any]
     descriptors: Sequence[Sequence[float]] | None = None
 
+    growth = "further values at the end"
+
     def __post_init__(self) -> None:
         if isinstance(self.values, Mapping):
             object.__setattr__(self, "descriptors", [*self.values.values()])
@@ -90,6 +92,13 @@ class Choice(Parameter):
 
     def decoded(self, number: float) -> Any:
         return self.values[round(number)]
+
+    def may_become(self, wider: Parameter) -> bool:
+        if not isinstance(wider, Choice) or type(wider) is not type(self):
+            return False
+        num = len(self.values)
+        same = len(wider.values) >= num and all(map(_same, self.values, wider.values))
+        return same and (wider.descriptors and wider.descriptors[:num]) == self.descriptors
 
     def __repr__(self) -> str:
         values: Any = list(self.values)

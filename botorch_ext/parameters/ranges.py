@@ -16,6 +16,7 @@ from botorch_ext.parameters.steps import LARGEST, TOLERANCE, Steps
 _MOST_DIGITS = 15
 # Digits of what is asked on a logarithmic scale without steps.
 _ASKED_DIGITS = 3
+_GROWTH = "a lower low or a higher high on the same steps"
 #: The number of significant digits by which every float64 is told from the others.
 ALL_DIGITS = 17
 
@@ -63,6 +64,7 @@ class Real(Parameter):
     significant: int | None = None
 
     line = (0.0, 1.0)
+    growth = _GROWTH
 
     def __post_init__(self) -> None:
         _check_range(self)
@@ -163,6 +165,9 @@ class Real(Parameter):
             number = self.steps.value(round(self.steps.place(number))) + 0.0
         return min(max(float(number), low), high)
 
+    def may_become(self, wider: Parameter) -> bool:
+        return _is_part_of(self, wider)
+
     def __repr__(self) -> str:
         return _as_called(self)
 
@@ -197,6 +202,7 @@ class Integer(Parameter):
     unit: str | None = None
 
     line = (0.0, 1.0)
+    growth = _GROWTH
 
     def __post_init__(self) -> None:
         for name, value in (("low", self.low), ("high", self.high), ("step", self.step)):
@@ -240,6 +246,9 @@ class Integer(Parameter):
     def decoded(self, number: float) -> int:
         return round(number)
 
+    def may_become(self, wider: Parameter) -> bool:
+        return _is_part_of(self, wider)
+
     def __repr__(self) -> str:
         return _as_called(self)
 
@@ -256,6 +265,22 @@ def _check_range(given: Real | Integer) -> None:
         raise ValueError(f"step must be positive and finite, got {given.step}")
     if not isinstance(given.unit, str | None):
         raise ValueError(f"unit must be a string, got {given.unit!r}")
+
+
+def _is_part_of(given: Real | Integer, wider: Any) -> bool:
+    """Whether a wider range differs in its ends alone, and has the numbers of the other one."""
+    same = [each.name for each in fields(given)[2:]]
+    if type(wider) is not type(given) or any(
+        getattr(given, name) != getattr(wider, name) for name in same
+    ):
+        return False
+    steps = wider.steps
+    if steps is not None and wider.low != given.low:
+        place = steps.place(given.ends[0])
+        # Steps whose decimals are too long are rounded otherwise from another low.
+        if abs(place - round(place)) > TOLERANCE or not steps.stride.is_integer():
+            return False
+    return wider.low <= given.low and given.high <= wider.high
 
 
 def _as_called(given: Real | Integer) -> str:

@@ -23,6 +23,7 @@ from botorch_ext.strategies.events import (
     Noted,
     Told,
     Trial,
+    Widened,
     Withdrawn,
 )
 from botorch_ext.strategies.fixed_design.breadthwise import BreadthwiseExploration
@@ -75,5 +76,6 @@ __all__ = [
     "ThompsonSampling",
     "Told",
     "Trial",
+    "Widened",
     "Withdrawn",
 ]

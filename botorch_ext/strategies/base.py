@@ -20,6 +20,7 @@ from botorch_ext.domains import Box, Domain, FiniteSet, Space, host, require_sam
 from botorch_ext.domains.contexts import ContextLike, ContextSpace, as_context_space, with_context
 from botorch_ext.domains.outside_points import outside_point
 from botorch_ext.domains.ranks import first_highest, highest_first
+from botorch_ext.domains.space import checked_parameters
 from botorch_ext.exceptions import (
     KernelBoundWarning,
     ModelRefutedWarning,
@@ -30,6 +31,7 @@ from botorch_ext.exceptions import (
 )
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_gp import KernelGP
+from botorch_ext.parameters import Parameter
 from botorch_ext.records import check_record, decoded
 from botorch_ext.state import Immutable, Log, shallow
 from botorch_ext.strategies.action_sets import Actions, Choices
@@ -55,6 +57,7 @@ from botorch_ext.strategies.event_checks import (
     require_plain_noise,
     require_point,
     told,
+    widened,
     withdrawn,
 )
 from botorch_ext.strategies.events import (
@@ -69,6 +72,7 @@ from botorch_ext.strategies.events import (
     Placeholder,
     Told,
     Trial,
+    Widened,
     Withdrawn,
     as_told_right,
     copied,
@@ -163,6 +167,8 @@ class Strategy(NotedWarnings):
     outcome_names: tuple[str, ...] = ()
     #: Why all results count as equally noisy; None if they may have standard errors and repeats.
     refuses_std: str | None = "its analysis is for results that are equally noisy"
+    #: Why the space cannot be widened; None if it can.
+    refuses_wider: str | None = "its analysis is for one domain"
     #: The dataclass of what ``info`` must have for a trial that the method chose; None: nothing.
     record: type | None = None
     #: The context manager, made from this state, in which events happen: it may limit threads.
@@ -542,6 +548,50 @@ class Strategy(NotedWarnings):
         """
         self._happen(noted(id_of(id, self.history.trials), text))
 
+    def widen(self, parameters: Mapping[str, Parameter] | None = None, **named: Parameter) -> None:
+        """Widens parameters of the `Space`, from which the next trials are asked.
+
+        A range may get a lower ``low`` or a higher ``high``; its scale, steps, digits and unit
+        stay. A choice may get further values at the end. Constraints and conditions stay as they
+        are. All trials keep their points, and pending ones stay pending. Attached results that lay
+        outside and lie in the wider space count as inside. First points that were not asked yet are
+        those of the wider space. Hyperparameter samples are drawn anew at the next ask.
+
+        Args:
+            parameters: The wider parameters by name, as for `Space`. Others stay as they are.
+            **named: The wider parameters by name.
+
+        Raises:
+            ValueError: If the method needs one domain, as all do but `integrated_ei`,
+                `credible_ucb` with `Particles`, and `RandomSearch`; if the domain is no `Space`; if
+                a name is unknown; if a parameter changes in another way, or gets its second value;
+                or if nothing is wider.
+
+        Example:
+            >>> import botorch_ext as bx
+            >>> space = bx.Space(temperature=bx.Real(20, 80), solvent=bx.Choice(["water", "dmso"]))
+            >>> strategy = bx.algorithms.integrated_ei(space)
+            >>> strategy.widen(temperature=bx.Real(20, 120))
+            >>> strategy.domain.parameters["temperature"]
+            Real(20, 120)
+        """
+        given = checked_parameters(parameters, named)
+        wider, trials = self._wider(given), self.history.trials
+        inside = [id for id in sorted(self.history.outside) if wider.contains(trials[id].x).item()]
+        self._happen(Widened(len(trials), given, tuple(inside)))
+
+    def _wider(self, parameters: Mapping[str, Parameter]) -> Space:
+        """The domain with wider parameters; raises a ValueError if it cannot be widened so."""
+        who = type(self).__name__
+        if self.refuses_wider is not None:
+            raise ValueError(f"{who} cannot be widened: {self.refuses_wider}")
+        if not isinstance(self.domain, Space):
+            raise ValueError(
+                f"{who} must have a Space to be widened, whose parameters have names, got "
+                f"{self.domain!r}"
+            )
+        return self.domain.widened(parameters)
+
     def _in_sign(self, event: Event) -> Event:
         """An event in the sign of the user, from what is maximised, or the other way."""
         return event_in_sign(event, self.history.sign)
@@ -598,9 +648,13 @@ class Strategy(NotedWarnings):
         Raises:
             ValueError: If an event could follow no other events, or has another domain.
         """
-        known = are_members(events, self.domain)
-        for event in events:
-            yield self._in_sign(self._checked(event, known))
+        known, reader = are_members(events, self.domain), self
+        for number, given in enumerate(events, start=1):
+            event = reader._checked(given, known)
+            if isinstance(event, Widened):  # the events after it are those of a wider domain
+                domain, reader = reader._wider(event.parameters), shallow(reader)
+                reader.domain, known = domain, are_members(events[number:], domain)
+            yield self._in_sign(event)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -642,6 +696,10 @@ class Strategy(NotedWarnings):
             who = type(self).__name__
             raise ValueError(f"{who} takes no attached results: {self.refuses_attached}")
         self.history.check(event)
+        if isinstance(event, Widened):
+            self._wider(event.parameters)
+            if not self.history.outside.issuperset(event.inside):
+                raise ValueError(f"inside must be ids of outside results, got {event.inside}")
         if isinstance(event, Told | Attached | Corrected):
             require_outcomes(event.outcomes, self.outcome_names, type(self).__name__)
             require_plain_noise(event, self.refuses_std, type(self).__name__)
@@ -1195,7 +1253,8 @@ class Strategy(NotedWarnings):
         self._is_corrected = is_corrected
 
     def _forget_fits(self, id: int) -> None:
-        """Forgets what was fitted to the old value of a trial."""
+        """Forgets what was fitted to the old value of a trial, or before a trial in the domain that
+        was widened."""
 
     def _note_withdrawn(self, event: Withdrawn) -> None:
         """Adds an event to the history of which `_corrected` has left out the result."""
@@ -1227,6 +1286,8 @@ class Strategy(NotedWarnings):
                 return withdrawn(id)
             case Noted(id, text):
                 return noted(id, text)
+            case Widened(id, parameters, inside):
+                return widened(id, parameters, inside)
         raise ValueError(f"events must be those of a strategy, got a {type(event).__name__}")
 
     def _happen(self, event: Event) -> None:
@@ -1259,6 +1320,11 @@ class Strategy(NotedWarnings):
             vars(self).update(vars(self._corrected(self.history.events)))
         if isinstance(event, Change | Noted):
             return
+        if isinstance(event, Widened):
+            self.domain = self._wider(event.parameters)
+            self.history = self.history.on(self.domain)
+            self._first_points = self._first_points.on(self.domain)
+            self._forget_fits(event.id)
         self._absorb(event)
         # On a GPU a look would make the host wait.
         is_looked_at = isinstance(event, Told | Attached) and not self.domain.like.is_cuda

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from botorch_ext.checks import flag, is_text, one_number, short, whole_number
 from botorch_ext.domains import Domain, FiniteSet
+from botorch_ext.domains.space import checked_parameters
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.strategies.events import (
     Abandoned,
@@ -24,6 +25,7 @@ from botorch_ext.strategies.events import (
     Noted,
     Told,
     Trial,
+    Widened,
     Withdrawn,
     is_outside_domain,
 )
@@ -150,6 +152,13 @@ def noted(id: Any, text: Any) -> Noted:
     if not is_text(text):
         raise ValueError(f"text must be a text, got {short(text)} for trial {id}")
     return Noted(id, text)
+
+
+def widened(id: Any, parameters: Any, inside: Any) -> Widened:
+    """The event that these parameters are wider; raises an error if an argument is impossible."""
+    if not isinstance(inside, tuple | list):
+        raise ValueError(f"inside must be ids of trials, got {short(inside)}")
+    return Widened(_plain_id(id), checked_parameters(parameters, {}), tuple(map(_plain_id, inside)))
 
 
 def id_of(given: Any, trials: Sequence[Trial]) -> int:

@@ -18,6 +18,7 @@ from botorch_ext.domains.contexts import with_context
 from botorch_ext.domains.outside_points import params_outside
 from botorch_ext.domains.points import numbered
 from botorch_ext.exceptions import UnknownTrialError
+from botorch_ext.parameters import Parameter
 from botorch_ext.records import in_sign
 from botorch_ext.state import Log, shallow
 from botorch_ext.widths.limits import Limit
@@ -270,6 +271,21 @@ class Noted:
     text: str
 
 
+@dataclass(frozen=True)
+class Widened:
+    """The event that parameters of the space were widened, see `Strategy.widen`.
+
+    Args:
+        id: The number of trials before, which is the id of the next one.
+        parameters: The parameters that changed, by name.
+        inside: The ids of attached results that lay outside the space and lie in the wider one.
+    """
+
+    id: int
+    parameters: Mapping[str, Parameter] = field(hash=False)
+    inside: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Placeholder(Asked):
     """The event that stands, in replays alone, for an attached result that was withdrawn later.
@@ -280,7 +296,7 @@ class Placeholder(Asked):
     """
 
 
-Event = Asked | Told | Abandoned | Attached | Corrected | Withdrawn | Noted
+Event = Asked | Told | Abandoned | Attached | Corrected | Withdrawn | Noted | Widened
 # The events that change a result after it was told or attached.
 Change = Corrected | Withdrawn
 
@@ -292,6 +308,8 @@ def measured_in(event: Told | Attached | Corrected) -> dict[str, Any]:
 
 def copied(event: Event) -> Event:
     """A copy of an event that shares no mutable value with it."""
+    if isinstance(event, Widened):
+        return replace(event, parameters=dict(event.parameters))
     if isinstance(event, Asked | Attached):
         event = replace(event, trial=event.trial.copy())
     if isinstance(event, Told | Attached | Corrected) and event.outcomes:
@@ -301,7 +319,7 @@ def copied(event: Event) -> Event:
 
 def event_in_sign(event: Event, sign: float) -> Event:
     """An event whose values are multiplied by the sign of a user, as for `in_sign`."""
-    if sign > 0 or isinstance(event, Abandoned | Withdrawn | Noted):
+    if sign > 0 or isinstance(event, Abandoned | Withdrawn | Noted | Widened):
         return event
     if isinstance(event, Asked):
         return Asked(replace(event.trial, info=in_sign(event.trial.info, sign)))
@@ -500,6 +518,8 @@ class History:
                     setattr(new, name, _without(getattr(self, name), id))
             case Noted(id, text):
                 new.notes = self.notes | {id: text} if text else _without(self.notes, id)
+            case Widened(inside=inside):
+                new.outside = self.outside.difference(inside)
         if isinstance(event, Told | Attached | Corrected):
             id = event.trial.id if isinstance(event, Attached) else event.id
             if event.outcomes:
@@ -510,6 +530,22 @@ class History:
                 new.repeats = self.repeats | {id: event.repeats}
         return new
 
+    def on(self, domain: Domain) -> History:
+        """The history in a wider domain.
+
+        Args:
+            domain: The domain, in which the points of all trials are the same points.
+        """
+        new = shallow(self)
+        trials = [replace(trial, domain=domain) for trial in self.trials]
+        new.trials = Log(
+            replace(trial, info={"attached": True})
+            if is_outside_domain(trial) and trial.id not in self.outside
+            else trial
+            for trial in trials
+        )
+        return new
+
     def check(self, event: Event) -> None:
         """Raises an error unless the event can follow.
 
@@ -518,11 +554,10 @@ class History:
                 attached, or does not exist, as the event needs it.
             ValueError: If the value is NaN or infinite, or if a new trial has not the next id.
         """
-        if isinstance(event, Asked | Attached):
-            if event.trial.id != len(self.trials):
-                raise ValueError(
-                    f"id must be {len(self.trials)}, the next one, got {event.trial.id}"
-                )
+        if isinstance(event, Asked | Attached | Widened):
+            id = event.id if isinstance(event, Widened) else event.trial.id
+            if id != len(self.trials):
+                raise ValueError(f"id must be {len(self.trials)}, the next one, got {id}")
         else:
             self._check_id(event)
         if isinstance(event, Told | Attached | Corrected) and not math.isfinite(event.value):

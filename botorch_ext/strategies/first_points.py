@@ -45,6 +45,7 @@ class FirstPoints(Immutable):
         num_given: int = 0,
         near_middle: bool = False,
     ) -> None:
+        self._arguments = seed, num, least, num_given, near_middle
         self._seed = seed
         self._domain = self._whole = domain
         if (
@@ -64,6 +65,10 @@ class FirstPoints(Immutable):
         # Initial results may be the first points of the same seed, so the points after them follow.
         known = num_given if num is None and self.num else 0
         self._points, self._rows = self._sampled(known + self.num)
+
+    def on(self, domain: Domain) -> FirstPoints:
+        """The first points of another domain."""
+        return FirstPoints(domain, *self._arguments)
 
     def include(self, history: History, id: int) -> bool:
         """Whether a trial, which may be the next one, is one of the first points."""

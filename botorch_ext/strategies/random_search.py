@@ -41,6 +41,7 @@ class RandomSearch(Strategy):
     takes_spaces = True
     takes_outside = True
     refuses_std = None
+    refuses_wider = None
 
     def _decide(self, choices: Choices) -> tuple[Tensor, dict[str, Any]]:
         seed = self._seed_of(len(self.history.trials))

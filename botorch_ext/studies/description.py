@@ -124,7 +124,11 @@ def require_same(kept: dict[str, Any], given: dict[str, Any], whose: str) -> Non
     except Exception as error:  # of plain values that nobody wrote
         raise BrokenStudyError(f"the description of {whose} cannot be read: {error!r}") from error
     if different:
-        raise AnotherStrategyError(f"{whose} was begun with other arguments: {named(different)}")
+        is_space = any(each.startswith("domain.parameters.") for each in different)
+        hint = "; study.widen widens ranges and choices" if is_space else ""
+        raise AnotherStrategyError(
+            f"{whose} was begun with other arguments: {named(different)}{hint}"
+        )
     before, now = kept.get("versions"), given["versions"]
     before = before if isinstance(before, dict) else {}
     other = [

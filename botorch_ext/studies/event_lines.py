@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from torch import Tensor
 
+from botorch_ext.codec import decode, encode
+from botorch_ext.exceptions import BrokenStudyError
 from botorch_ext.strategies.events import (
     Abandoned,
     Asked,
@@ -15,6 +17,7 @@ from botorch_ext.strategies.events import (
     Noted,
     Told,
     Trial,
+    Widened,
     Withdrawn,
     measured_in,
 )
@@ -46,6 +49,10 @@ def as_text(event: Event) -> str:
             record = PlainRecord("withdrawn", id)
         case Noted(id, text):
             record = PlainRecord("noted", id, text=text)
+        case Widened(id, parameters, inside):
+            encoded = encode(dict(parameters), "parameters")
+            decode(encoded, "parameters")  # else nobody could open the study any more
+            record = PlainRecord("widened", id, parameters=encoded, inside=list(inside))
     return replace(record, version=versions()["botorch-ext"]).line()
 
 
@@ -79,6 +86,12 @@ def from_text(text: str, like: Tensor) -> Event:
             return Withdrawn(record.id)
         case "noted":
             return Noted(record.id, record.text)
+        case "widened":
+            try:
+                parameters = decode(record.parameters, "parameters")
+            except ValueError as error:
+                raise BrokenStudyError(f"an event cannot be read: {error}") from error
+            return Widened(record.id, parameters, tuple(record.inside))
 
 
 def _of_trial(kind: Kind, trial: Trial) -> PlainRecord:

@@ -14,7 +14,7 @@ from botorch_ext.codec import encode, is_same
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError, StudyError
 from botorch_ext.strategies import Asked, Event, Strategy
-from botorch_ext.strategies.events import Attached, History
+from botorch_ext.strategies.events import Attached
 from botorch_ext.studies.event_lines import as_text, from_text
 from botorch_ext.studies.threads import give_threads_back, limits_threads, threads_for
 
@@ -88,9 +88,9 @@ class KeptStrategy:
         self._journal, self._position = journal, journal.start
 
     @property
-    def history(self) -> History:
-        """The history at the end of the last call; the journal is not read."""
-        return self._strategy.history
+    def known(self) -> Strategy:
+        """The strategy at the end of the last call, to be read only; the journal is not read."""
+        return self._strategy
 
     def change(self, act: Callable[[Strategy], T]) -> T:
         """The result of an action on the up-to-date strategy, under the lock of the study. The

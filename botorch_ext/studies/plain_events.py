@@ -11,7 +11,11 @@ from typing import Any, Literal, cast
 from botorch_ext.checks import is_text
 from botorch_ext.exceptions import BrokenStudyError
 
-Kind = Literal["asked", "attached", "told", "corrected", "abandoned", "withdrawn", "noted"]
+Kind = Literal[
+    "asked", "attached", "told", "corrected", "abandoned", "withdrawn", "noted", "widened"
+]
+# The kinds that end no trial.
+BESIDE: tuple[Kind, ...] = ("corrected", "noted", "widened")
 
 _NOT_FINITE = "not finite"
 # The entries of each kind of event besides its id. Events with a value may also have outcomes, a
@@ -24,6 +28,7 @@ _ENTRIES: dict[Kind, tuple[str, ...]] = {
     "abandoned": ("failed",),
     "withdrawn": (),
     "noted": ("text",),
+    "widened": ("parameters", "inside"),
 }
 
 
@@ -33,7 +38,7 @@ class PlainRecord:
 
     Args:
         kind: The kind of the event.
-        id: The id of the trial.
+        id: The id of the trial; that of the next one if the space was widened.
         x: The ``d`` coordinates of a new trial.
         context: The ``d_z`` coordinates of its context, or None.
         info: The info of a new trial.
@@ -43,6 +48,8 @@ class PlainRecord:
         repeats: The observations of which the value is the average, if it is one.
         failed: Whether the evaluation of an abandoned trial failed.
         text: The note, if the event is one.
+        parameters: The wider parameters by name, as `codec` encodes them, if the event has any.
+        inside: The ids of attached results that lie inside the wider space, and lay outside before.
         version: The version of the library that wrote the event; None in older studies.
     """
 
@@ -57,6 +64,8 @@ class PlainRecord:
     repeats: tuple[float, ...] = ()
     failed: bool = False
     text: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    inside: list[int] = field(default_factory=list)
     version: str | None = None
 
     @classmethod
@@ -181,6 +190,12 @@ def _text(value: Any) -> str:
     return value
 
 
+def _ids(value: Any) -> list[int]:
+    if not isinstance(value, list) or not all(type(id) is int and id >= 0 for id in value):
+        raise ValueError(f"{value!r} is no list of ids")
+    return value
+
+
 def _entries(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"{value!r} has no entries")
@@ -194,4 +209,6 @@ _CHECKED = {
     "value": _number,
     "failed": lambda given: given is True,
     "text": _text,
+    "parameters": _entries,
+    "inside": _ids,
 }

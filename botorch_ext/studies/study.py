@@ -12,6 +12,7 @@ from torch import Tensor
 from botorch_ext.checks import flag, is_text
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import NoStudyError, StudyError, TableWarning
+from botorch_ext.parameters import Parameter
 from botorch_ext.strategies import (
     Event,
     Strategy,
@@ -29,7 +30,6 @@ from botorch_ext.studies.description import described_strategy
 from botorch_ext.studies.kept_strategy import KeptStrategy
 from botorch_ext.studies.opening import opened
 from botorch_ext.studies.result_tables import (
-    Result,
     attach_all,
     is_table,
     outside_rows,
@@ -166,15 +166,14 @@ class Study:
         self._journal = journal
         # Studies of earlier versions have neither.
         self._texts = {key: self._journal.description.get(key) or texts[key] for key in texts}
-        self.heads = ColumnHeads.of(strategy, self.objective, self.unit)
         self._kept = KeptStrategy(strategy, self._journal)
-        self._kept.read(lambda _: None)  # an event that does not fit is an error now
+        self._kept.read(self._heads_of)  # an event that does not fit is an error now
 
     def __repr__(self) -> str:
         """The study as this process knew it after its last call, in a few lines; the file is not
         read."""
         head = f"Study {self.name!r} in {self._journal.database.name!r}"
-        return "\n  ".join([head, *self._kept.history.lines])
+        return "\n  ".join([head, *self._kept.known.history.lines])
 
     def __reduce__(self) -> NoReturn:
         """A StudyError: two copies would share one state without its lock."""
@@ -365,7 +364,7 @@ class Study:
         if value is None:
             if context is not None or outcomes is not None or std is not None:
                 raise ValueError("value must be given for a point, got None")
-            return self._attached(results_of(x, self.heads), repeat, outside)
+            return self._attached(x, repeat, outside)
         if flag(repeat, "repeat"):
             raise ValueError(
                 "repeat must be False for a point with its value, which may be another"
@@ -392,14 +391,14 @@ class Study:
         Warns:
             TableWarning: As `attach`.
         """
-        return self._attached(results_of(sheet, self.heads), repeat, outside)
+        return self._attached(sheet, repeat, outside)
 
-    def _attached(self, results: Sequence[Result], repeat: bool, outside: bool) -> list[Trial]:
+    def _attached(self, table: Any, repeat: bool, outside: bool) -> list[Trial]:
+        heads = self.heads
+        results = results_of(table, heads)
         options = flag(repeat, "repeat"), flag(outside, "outside")
-        trials = self._kept.change(
-            lambda strategy: attach_all(strategy, results, self.heads, *options)
-        )
-        if not outside and (rows := outside_rows(trials, results, self.heads)):
+        trials = self._kept.change(lambda strategy: attach_all(strategy, results, heads, *options))
+        if not outside and (rows := outside_rows(trials, results, heads)):
             message = (
                 "all rows were attached; rows that lie outside the space are kept as data and "
                 f"never asked: {rows}"
@@ -458,7 +457,29 @@ class Study:
         """
         self._kept.change(lambda strategy: strategy.note(id, text))
 
+    def widen(self, parameters: Mapping[str, Parameter] | None = None, **named: Parameter) -> None:
+        """Widens parameters of the space, as `Strategy.widen` does. Other processes know of it from
+        their next call on. The study is still opened with the strategy that it was begun with.
+
+        Args:
+            parameters: The wider parameters by name, as for `Space`.
+            **named: The wider parameters by name.
+
+        Raises:
+            ValueError: `Strategy.widen` would refuse the parameters, or a file cannot keep a value
+                of a choice.
+        """
+        self._kept.change(lambda strategy: strategy.widen(parameters, **named))
+
     # --- what is known ----------------------------------------------------------------------------
+
+    @property
+    def heads(self) -> ColumnHeads:
+        """The columns of tables, in the present space."""
+        return self._kept.read(self._heads_of)
+
+    def _heads_of(self, strategy: Strategy) -> ColumnHeads:
+        return ColumnHeads.of(strategy, self.objective, self.unit)
 
     @property
     def name(self) -> str:
@@ -514,7 +535,7 @@ class Study:
         strategy, entries = self.strategy, self._journal.entries()
         # Another process may have added events in between.
         entries = entries[: len(strategy.history.events)]
-        return trials_frame(strategy, entries, self.heads)
+        return trials_frame(strategy, entries, self._heads_of(strategy))
 
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
         """The evaluated point with the best posterior mean, as `Strategy.best` gives it.
@@ -583,7 +604,7 @@ class Study:
             if not is_table(points):
                 return strategy.predict(points, context=context, levels=levels)
             rows = [points] if isinstance(points, Mapping) else points
-            found = points_of(rows, self.heads, with_contexts=context is None)
+            found = points_of(rows, self._heads_of(strategy), with_contexts=context is None)
             trials = trials_of_points(found, strategy, context)
             return strategy.predict(trials, levels=levels)
 

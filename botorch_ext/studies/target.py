@@ -43,7 +43,7 @@ class Target:
     def outcome_names(self) -> Sequence[str]:
         """The names of the outcomes that every result must have."""
         if isinstance(self.asked, Study):
-            return tuple(self.asked.heads.outcomes)
+            return self.asked._kept.known.outcome_names
         return self.asked.outcome_names
 
     # --- reading ----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from botorch_ext.domains import Space
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.answers.tables import frame
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
-from botorch_ext.studies.plain_events import PlainRecord
+from botorch_ext.studies.plain_events import BESIDE, PlainRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,7 @@ def trials_frame(
         record = PlainRecord.read(entry.body)
         if record.kind == "asked":
             asked[record.id] = entry.at
-        elif record.kind not in ("corrected", "noted"):
+        elif record.kind not in BESIDE:
             ended[record.id] = entry.at
     history = strategy.history
     shown = [trial.copy(history.sign) for trial in history.trials]

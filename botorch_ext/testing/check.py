@@ -27,10 +27,10 @@ def check_strategy(
     """Test a strategy for the laws that every strategy obeys.
 
     The laws cover asking and telling in any order, abandoned and failed trials, results that are
-    attached, corrected and withdrawn, notes, replay bit for bit from every prefix, copies, reports,
-    refusals that leave the state unchanged, and calls that Ctrl-C interrupts. They are tried in
-    sessions of calls of all kinds in random orders, which are the same each time. The check takes a
-    few seconds. It does not prove that a method is right.
+    attached, corrected and withdrawn, notes, spaces that are widened, replay bit for bit from every
+    prefix, copies, reports, refusals that leave the state unchanged, and calls that Ctrl-C
+    interrupts. They are tried in sessions of calls of all kinds in random orders, which are the
+    same each time. The check takes a few seconds. It does not prove that a method is right.
 
     Args:
         make: A function that makes the strategy, without events, from a seed or from no argument.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ import torch
 from botorch_ext.domains import Space, host
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
+from botorch_ext.parameters import Choice, Integer, Parameter, Real
 from botorch_ext.strategies import (
     Abandoned,
     Asked,
@@ -25,6 +27,7 @@ from botorch_ext.strategies import (
     Strategy,
     Told,
     Trial,
+    Widened,
     Withdrawn,
 )
 from botorch_ext.testing.interrupting import files_of, lines_of
@@ -50,6 +53,7 @@ LAWS: dict[str, str] = {
     "slip": "a value that was corrected is as if it had been told right",
     "correct": "report and best say what happened",
     "withdraw": "report and best say what happened",
+    "widen": "a wider space has the points of the one before",
     "note": "a note changes nothing else",
     "copy": "a copy goes its own way",
     "consider": "what comes after leaves the state before it",
@@ -294,6 +298,21 @@ class Machine:
         assert after.pop("events")[:-1] == before.pop("events") and after == before
         assert self.strategy.history.notes[id] == f"{noise}"
 
+    def _widen(self, share: float, noise: float) -> None:
+        wider = _wider(self.strategy)
+        if self.strategy.refuses_wider is not None or not wider:
+            with refused(ValueError):
+                self.strategy.widen(wider)
+            return
+        before = self.strategy.evaluated(), self.strategy.history.trials
+        self.strategy.widen(wider)
+        domain, params = self.strategy.domain, [trial.params for trial in before[1]]
+        assert wider.items() <= dict(domain.parameters).items()
+        assert [trial.params for trial in self.strategy.history.trials] == params
+        for one, other in zip(before[0], self.strategy.evaluated(), strict=True):
+            assert torch.equal(one, other)
+        self.is_straight = False
+
     def _confirm(self, share: float, noise: float) -> None:
         if self.subject.refits_after_correction or not self.is_straight:
             return
@@ -380,6 +399,8 @@ class Machine:
         events += [Corrected(id, -0.27, self._others(-0.27)) for id in list(self.values)[:1]]
         events += [Withdrawn(id) for id in self.ids["attached"][:1]]
         events += [Noted(id, "dull") for id in range(len(self.offered))[:1]]
+        if strategy.refuses_wider is None and (wider := _wider(strategy)):
+            events.append(Widened(len(self.offered), wider))
         if strategy.refuses_attached is None:
             ahead = strategy.clone()
             x, context = strategy.domain.sample(1, seed=5)[0], self.offer().get("context")
@@ -476,6 +497,8 @@ class Machine:
             yield lambda strategy: strategy.attach(
                 x, 0.1, offer.get("context"), outcomes=self._others(0.1)
             )
+        if self.strategy.refuses_wider is None and (wider := _wider(self.strategy)):
+            yield lambda strategy: strategy.widen(wider)
         yield lambda strategy: question(strategy, offer)
 
     # --- what holds -------------------------------------------------------------------------------
@@ -529,6 +552,19 @@ class Machine:
         assert state(fresh) == state(self.strategy)
         offer = self.offer()
         assert question(fresh, offer) == question(self.strategy.clone(), offer)
+
+
+def _wider(strategy: Strategy) -> dict[str, Parameter]:
+    """Wider parameters of a space by name; none for another domain."""
+    space, wider = strategy.domain, {}
+    for name, old in space.parameters.items() if isinstance(space, Space) else ():
+        if isinstance(old, Integer):
+            wider[name] = replace(old, high=old.high + old.step)
+        elif isinstance(old, Real):
+            wider[name] = replace(old, high=old.high + (old.spacing or 1.0))
+        elif isinstance(old, Choice) and old.descriptors is None:
+            wider[name] = replace(old, values=[*old.values, f"value {len(old.values)}"])
+    return wider
 
 
 def _shown(strategy: Strategy) -> tuple[list[Any], dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from botorch_ext.codec import decode, encode
 from botorch_ext.domains import host
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.strategies import (
@@ -20,6 +21,7 @@ from botorch_ext.strategies import (
     Strategy,
     Told,
     Trial,
+    Widened,
     Withdrawn,
 )
 from botorch_ext.testing.subjects import Tried, others
@@ -156,6 +158,8 @@ def plain(event: Event) -> list[Any]:
             return ["withdrawn", id]
         case Noted(id, text):
             return ["noted", id, text]
+        case Widened(id, parameters, inside):
+            return ["widened", id, encode(dict(parameters)), list(inside)]
 
 
 def _plain_outcomes(outcomes: Mapping[str, float]) -> list[Any]:
@@ -182,4 +186,6 @@ def from_plain(record: list[Any]) -> Event:
             return Withdrawn(id)
         case ["noted", id, text]:
             return Noted(id, text)
+        case ["widened", id, parameters, inside]:
+            return Widened(id, decode(parameters), tuple(inside))
     raise ValueError(f"record must be the plain form of an event, got {record!r}")

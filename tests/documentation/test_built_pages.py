@@ -24,7 +24,7 @@ PAGES = (
 NOT_PAGES = ("api/names/", "results/", "notebooks/", "history/")
 # These share the page of their package.
 TOGETHER = {"PALETTE", "Event", "Asked", "Told", "Attached", "Corrected", "Abandoned"}
-TOGETHER |= {"Withdrawn", "Noted"}
+TOGETHER |= {"Withdrawn", "Noted", "Widened"}
 SIDEWAYS = """
 const boxes = [document.documentElement, document.querySelector('.content')];
 return Math.max(...boxes.map(box => box.scrollWidth - box.clientWidth));

@@ -65,13 +65,16 @@ def test_every_method_is_tried_and_all_of_it_happens():
     assert set(DECK) == set(LAWS)
 
 
-@pytest.mark.parametrize("method", ["random", "gp_ucb"])
-def test_a_session_has_in_it_what_the_laws_are_about(method):
-    (entry,) = (entry for entry in ON_SETS if entry.method == method)
+@pytest.mark.parametrize(
+    ("method", "scenario"), [("random", "set"), ("gp_ucb", "set"), ("random", "space")]
+)
+def test_a_session_has_in_it_what_the_laws_are_about(method, scenario):
+    (entry,) = (e for e in ENTRIES if e.method == method and e.scenario_name.startswith(scenario))
     actions = [(kind, 0.37 * place % 1.0, 0.1) for place, kind in enumerate(DECK)]
     machine = put_through(entry, actions, seed=3)
     found = Counter(type(event).__name__ for event in machine.strategy.events)
     kinds = ("Asked", "Told", "Abandoned", "Attached", "Corrected", "Withdrawn", "Noted")
+    kinds += ("Widened",) if scenario == "space" else ()
     assert min(found[kind] for kind in kinds) > 0
     assert machine.pending and machine.copies
     assert machine.ids["failed"] != machine.ids["abandoned"]

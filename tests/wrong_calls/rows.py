@@ -345,6 +345,7 @@ STRATEGIES = [
     row("scene.strategy.correct", "value=result std=positive", id=1, value=0.3),
     row("scene.strategy.withdraw", id=4),
     row("scene.strategy.note", id=1, text="dull"),
+    row("scene.at_random.widen", "parameters=object", parameters={"a": bx.Real(2.0, 6.0)}),
     of(
         "scene.strategy.attach",
         "x=places value=result std=positive",

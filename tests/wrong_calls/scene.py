@@ -53,6 +53,7 @@ class Scene:
         self.seeing = self.asked(
             self.grid, rbf(0.9, 0.5, 0.7), bx.Box([[0.0], [1.0]]), context=[0.5]
         )
+        self.at_random = bx.strategies.RandomSearch(bx.Space(a=bx.Real(2.0, 5.0)))
 
     def model(self, **more: Any) -> bx.KernelGP:
         return bx.KernelGP(self.kernel, LAMBDA, **more)

@@ -126,6 +126,7 @@ class ParticleStrategy(Strategy):
     takes_spaces = True
     least_initial = 8
     refuses_std = None
+    refuses_wider = None
     #: Whether low observations are compressed by a transform if the data make it likely.
     bends = False
 

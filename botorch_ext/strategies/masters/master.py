@@ -26,6 +26,7 @@ from botorch_ext.strategies.events import (
     Placeholder,
     Told,
     Trial,
+    Widened,
     Withdrawn,
 )
 
@@ -250,6 +251,8 @@ class MasterStrategy(Strategy):
             case Asked(trial):
                 position = trial.info["base"]
                 return position, Asked(self._own_trial(trial, len(self._ids[position])))
+            case Widened():
+                raise ValueError("the domain of bases cannot be widened")
 
     def _take_as_asked(self, is_corrected: bool) -> None:
         super()._take_as_asked(is_corrected)
