@@ -41,7 +41,7 @@ _NUM_RIVALS, _LEAST_LEAD = 24, 1e-6
 # The walk of the best point along functions without gradients: the number of rounds and of points
 # in each of them; the first and the last distance of these points, in sides of the box; and the
 # factors of the distance after a gain and without one.
-_NUM_ROUNDS, _NUM_AROUND, _DISTANCES, _LONGER, _SHORTER = 60, 24, (0.1, 1e-3), 1.5, 0.6
+_NUM_ROUNDS, _NUM_AROUND, _DISTANCES, _LONGER, _SHORTER = 60, 32, (0.1, 2e-3), 1.5, 0.5
 
 
 class MixedSearch:

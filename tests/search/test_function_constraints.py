@@ -30,24 +30,25 @@ def with_counts(params):
     return params["heat"] * params["time"] * params["count"] <= 9000
 
 
-PRODUCT = lambda h, t, c: h * t <= 3000  # noqa: E731
-ELLIPSE = lambda h, t, c: (h / 120) ** 2 + (t / 60) ** 2 <= 1  # noqa: E731
-COUNTS = lambda h, t, c: h * t * c <= 9000  # noqa: E731
-BOTH = lambda h, t, c: (h * t <= 3000) & (h + t <= 130)  # noqa: E731
-
+MEANINGS = {
+    "product": lambda h, t, c: h * t <= 3000,
+    "ellipse": lambda h, t, c: (h / 120) ** 2 + (t / 60) ** 2 <= 1,
+    "counts": lambda h, t, c: h * t * c <= 9000,
+    "both": lambda h, t, c: (h * t <= 3000) & (h + t <= 130),
+}
 # The constraints, what they mean, and the largest relative loss.
 CASES = {
-    "a product": ("heat * time <= 3000", PRODUCT, 1e-3),
-    "a difference": ("0 <= 3000 - heat * time", PRODUCT, 1e-3),
-    "logarithms": ("log(heat) + log(time) <= log(3000)", PRODUCT, 1e-3),
-    "an ellipse": ("(heat / 120) ** 2 + (time / 60) ** 2 <= 1", ELLIPSE, 1e-3),
-    "both": (["heat * time <= 3000", "heat + time <= 130"], BOTH, 1e-3),
-    "with counts": ("heat * time * count <= 9000", COUNTS, 1e-3),
-    "true or false": (product, PRODUCT, 1e-2),
-    "a number": (product_left, PRODUCT, 1e-2),
-    "a convex function": (ellipse, ELLIPSE, 1e-2),
-    "a function and a text": ([product, "heat + time <= 130"], BOTH, 1e-2),
-    "a function with counts": (with_counts, COUNTS, 1e-2),
+    "a product": ("heat * time <= 3000", "product", 1e-3),
+    "a difference": ("0 <= 3000 - heat * time", "product", 1e-3),
+    "logarithms": ("log(heat) + log(time) <= log(3000)", "product", 1e-3),
+    "an ellipse": ("(heat / 120) ** 2 + (time / 60) ** 2 <= 1", "ellipse", 1e-3),
+    "both": (["heat * time <= 3000", "heat + time <= 130"], "both", 1e-3),
+    "with counts": ("heat * time * count <= 9000", "counts", 1e-3),
+    "true or false": (product, "product", 1e-2),
+    "a number": (product_left, "product", 1e-2),
+    "a convex function": (ellipse, "ellipse", 1e-2),
+    "a function and a text": ([product, "heat + time <= 130"], "both", 1e-2),
+    "a function with counts": (with_counts, "counts", 1e-2),
 }
 OBJECTIVES = {
     "linear": lambda h, t, c: h / 120 + 1.3 * t / 60 + 0.05 * c,
@@ -71,7 +72,8 @@ def grid_maximum(value, holds, counts):
     ],
 )
 def test_the_best_point_on_a_boundary_is_found(name, objective, log, mixed):
-    (constraints, holds, loss), value = CASES[name], OBJECTIVES[objective]
+    (constraints, meaning, loss), value = CASES[name], OBJECTIVES[objective]
+    holds = MEANINGS[meaning]
     given = {"heat": bx.Real(**HEAT, log=log), "time": bx.Real(**TIME, log=log)}
     if mixed:
         given |= {"count": bx.Integer(1, 5), "kind": bx.Choice(["x", "y"])}
