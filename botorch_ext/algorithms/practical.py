@@ -84,9 +84,9 @@ def integrated_ei(
             (or ``n x 1``), or a triple ``(X, Y, std)`` with ``n`` standard errors. None: no
             observations.
         num_initial: The number of Sobol points that are asked first. None: as many as it takes for
-            8 results, with those in ``initial`` and attached ones counted; with more than 20
-            dimensions, all continuous, and neither constraints nor contexts, they lie in the
-            middle half of each side.
+            8 results, with those in ``initial``, attached ones and failed trials counted, of which
+            at least 3 are results; with more than 20 dimensions, all continuous, and neither
+            constraints nor contexts, they lie in the middle half of each side.
         deterministic: Whether the objective has no noise, so that a point always has the same
             value. The hyperparameter samples then have no noise variance but a jitter of 1e-8
             variances of the observations, whatever ``particles`` says. A point that was evaluated,
