@@ -81,7 +81,7 @@ class Method:
 
 OURS, PENDING = "integrated_ei", "pending for ever"
 METHODS = {
-    OURS: Method(_Ours, "revision 1"),
+    OURS: Method(_Ours, "revision 2"),
     PENDING: Method(_Pending, "revision 1"),
     "Ax": Method(_Ax, "ax-platform"),
     "GPSampler": Method(_optuna(optuna_samplers.gp), "optuna"),
