@@ -20,7 +20,7 @@ from botorch_ext.page.strategy_description import (
     readable,
 )
 from botorch_ext.page.words import short
-from botorch_ext.studies.plain_events import BESIDE, PlainRecord
+from botorch_ext.strategies.plain_events import BESIDE, PlainRecord
 from botorch_ext.widths.limits import Limit
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from sqlalchemy.schema import CreateTable
 
 from botorch_ext.checks import short
 from botorch_ext.exceptions import BrokenStudyError, NewerStudyError, NoStudyError, StudyError
+from botorch_ext.strategies.plain_events import from_json, to_json
 from botorch_ext.studies.databases import Database
-from botorch_ext.studies.plain_events import from_json, to_json
 
 #: Schema 1 is that of versions 0.1 and 0.2.
 SCHEMA = 2
