@@ -34,7 +34,7 @@ def as_text(event: Event, version: str | None = None) -> str:
         encoded = encode(dict(entries["parameters"]), "parameters")
         decode(encoded, "parameters")  # else nobody could open the study any more
         entries["parameters"] = encoded
-    kind: Any = type(event).__name__.lower()
+    kind: Any = next(name for name, each in _CLASSES.items() if isinstance(event, each))
     return PlainRecord(kind, **entries, version=version).line()
 
 
