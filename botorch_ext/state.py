@@ -15,9 +15,6 @@ def shallow(value: _Value) -> _Value:
 
     Args:
         value: Any object with a ``__dict__``.
-
-    Returns:
-        The copy.
     """
     new = object.__new__(type(value))
     new.__dict__ = vars(value).copy()  # a third of the time of an update
@@ -62,9 +59,6 @@ class Log(Sequence[_Value]):
 
         Args:
             item: The new last item.
-
-        Returns:
-            A new log.
         """
         new = shallow(self)
         if len(self._items) > self._num:
@@ -79,9 +73,6 @@ class Log(Sequence[_Value]):
         Args:
             place: The position.
             item: The new item.
-
-        Returns:
-            A new log.
         """
         items = list(self)
         items[place] = item

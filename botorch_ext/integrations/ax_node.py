@@ -327,9 +327,6 @@ class StrategyNode(ExternalGenerationNode):
 
         Args:
             obj: The node.
-
-        Returns:
-            The arguments by name.
         """
         if not isinstance(obj, cls):
             raise UserInputError(f"obj must be a {cls.__name__}, got a {type(obj).__name__}")
@@ -357,9 +354,6 @@ class StrategyNode(ExternalGenerationNode):
             args: The dict that `serialize_init_args` returned; Ax decodes only its own entries.
             decoder_registry: As in Ax.
             class_decoder_registry: As in Ax.
-
-        Returns:
-            The arguments of the constructor.
 
         Raises:
             ValueError: If it is anything else.

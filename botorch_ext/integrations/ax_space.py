@@ -79,9 +79,6 @@ class AxSpace:
 
         Args:
             search_space: The search space of an experiment.
-
-        Returns:
-            A text that differs for different spaces.
         """
         flags = [
             (name, each.is_disabled, each.default_value)

@@ -80,11 +80,7 @@ class Record:
     strategy: Any = None
 
     def text(self) -> str:
-        """The record as JSON, from which numbers are restored bit for bit.
-
-        Returns:
-            The text.
-        """
+        """The record as JSON, from which numbers are restored bit for bit."""
         before = [list(fact) if fact[2] is not None else list(fact[:2]) for fact in self.before]
         entries = {"version": _VERSION} | vars(self) | {"before": before}
         return to_json({name: entry for name, entry in entries.items() if entry is not None})
@@ -95,9 +91,6 @@ class Record:
 
         Args:
             text: The text that `text` returned.
-
-        Returns:
-            The record.
 
         Raises:
             NewerStudyError: If a newer version of the library wrote it.

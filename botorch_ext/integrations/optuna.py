@@ -157,9 +157,6 @@ class StrategySampler(BaseSampler):
         Args:
             study: The study.
             trial: The trial to sample.
-
-        Returns:
-            The distributions by name.
         """
         if len(study.directions) > 1:
             return {}

@@ -22,9 +22,6 @@ def free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribu
 
     Args:
         search_space: Distributions by name.
-
-    Returns:
-        These distributions by name.
     """
     return {name: each for name, each in search_space.items() if not each.single()}
 
@@ -37,9 +34,6 @@ def space_of(
     Args:
         search_space: Distributions by name.
         conditions: Conditions as for `Space`; None for none.
-
-    Returns:
-        The space.
 
     Raises:
         UnsearchableSpace: If a distribution cannot be searched, all have only one value, or a
@@ -58,9 +52,6 @@ def as_kept(value: Any, distribution: BaseDistribution) -> Any:
     Args:
         value: A value of a trial.
         distribution: The distribution of the value in the trial.
-
-    Returns:
-        The value.
     """
     if isinstance(distribution, CategoricalDistribution):
         return distribution.choices[int(distribution.to_internal_repr(value))]
@@ -73,9 +64,6 @@ def parameter(name: str, distribution: BaseDistribution) -> Parameter:
     Args:
         name: The name of the parameter, for messages.
         distribution: A distribution of Optuna.
-
-    Returns:
-        The parameter.
 
     Raises:
         ValueError: If the distribution cannot be searched.

@@ -14,14 +14,11 @@ Selection = slice | list[int]
 
 
 def checked_columns(columns: Any, name: str) -> tuple[int, ...]:
-    """Check a list of columns.
+    """The columns of a list, in the given order.
 
     Args:
         columns: Different whole numbers from 0 on, at least one.
         name: The name of the argument, for the error message.
-
-    Returns:
-        The columns in the given order.
 
     Raises:
         ValueError: If they are not such numbers.

@@ -109,9 +109,6 @@ def plain_kernel(kernel: Kernel, like: Tensor, name: str = "kernel") -> Kernel:
         like: A tensor with the dtype and device of the copy.
         name: The name of the argument, for the message.
 
-    Returns:
-        The copy.
-
     Raises:
         ValueError: If it is not a GPyTorch kernel.
     """
@@ -160,9 +157,6 @@ def part_with_lengthscale(kernel: Kernel) -> Kernel:
     Args:
         kernel: Any GPyTorch kernel.
 
-    Returns:
-        The part, not copied.
-
     Raises:
         ValueError: If no part, or more than one part, has a lengthscale.
     """
@@ -175,9 +169,6 @@ def with_lengthscale(kernel: Kernel, lengthscale: Tensor) -> Kernel:
     Args:
         kernel: A kernel without batch dimensions.
         lengthscale: The lengthscale, 0-dim, or one for each column that the part sees.
-
-    Returns:
-        The copy.
 
     Raises:
         ValueError: If no part, or more than one part, has a lengthscale, or the lengthscale is not
@@ -217,9 +208,6 @@ def with_period(kernel: Kernel, period: Tensor) -> Kernel:
     Args:
         kernel: A kernel without batch dimensions.
         period: The period, 0-dim.
-
-    Returns:
-        The copy.
 
     Raises:
         ValueError: If no part, or more than one part, is periodic, or the period is not possible.

@@ -265,9 +265,6 @@ class ModelParts(ABC, Generic[Model]):
         Args:
             positions: The positions of the models, in their new order.
 
-        Returns:
-            A new set.
-
         Raises:
             ValueError: If there is no position, or one does not exist or occurs twice.
         """

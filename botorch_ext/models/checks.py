@@ -146,14 +146,11 @@ def checked_noise_variance(
 
 
 def checked_noise_of(observation_noise: Any, like: Tensor) -> Tensor:
-    """Check the noise variances of predicted observations.
+    """The noise variances of predicted observations, checked.
 
     Args:
         observation_noise: The variances, a tensor.
         like: A tensor with the dtype and device that they must have.
-
-    Returns:
-        The variances.
 
     Raises:
         ValueError: If they are anything else.
@@ -300,9 +297,6 @@ def transformed(X: Tensor, transform: Callable[[Tensor], Tensor]) -> Tensor:
     Args:
         X: Inputs, ``... x n x d``.
         transform: The input transform.
-
-    Returns:
-        The transformed inputs.
 
     Raises:
         ValueError: If the transform does not take them.

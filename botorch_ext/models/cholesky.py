@@ -84,9 +84,6 @@ class GrowingCholesky:
         Args:
             noise_variance: The ridge lambda, ``*batch``; it determines the dtype and the device.
             state: A `state_dict`.
-
-        Returns:
-            The factor.
         """
         factor = cls(noise_variance, capacity=0)
         state = {"relative_noise": torch.ones_like(state["jitter"]), **state}  # older states
@@ -137,9 +134,6 @@ class GrowingCholesky:
 
         Args:
             index: The position of one member, which loses the batch dimension, or positions.
-
-        Returns:
-            A new factor.
         """
         new = self.fork()
         new.keep(index)

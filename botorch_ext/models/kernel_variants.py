@@ -51,9 +51,6 @@ def value_names(word: str, values: Sequence[float] | Sequence[Sequence[float]]) 
     Args:
         word: The word before the value.
         values: The values, numbers or rows of numbers.
-
-    Returns:
-        One name for each value.
     """
 
     def text(value: float | Sequence[float], digits: int) -> str:
@@ -74,9 +71,6 @@ def default_growth(t: int) -> float:
 
     Args:
         t: The time, in steps.
-
-    Returns:
-        g(t).
     """
     return float(t) ** 0.9
 
@@ -88,9 +82,6 @@ def shrunk_lengthscale(lengthscale_0: float, growth: Callable[[int], float], t: 
         lengthscale_0: The largest lengthscale.
         growth: g.
         t: The time, in steps.
-
-    Returns:
-        The lengthscale.
 
     Raises:
         ValueError: If g(t) is not positive and finite.
@@ -153,9 +144,6 @@ class GrowingFamily:
         Args:
             first: The number of the first model.
             t: The time, in steps; None for the first model only.
-
-        Returns:
-            The models.
         """
         if t is None:
             numbers = [first]

@@ -39,9 +39,6 @@ class PendingColumns:
             start: The number of rows of the factor.
             like: A tensor with the dtype and device of the columns.
             batch: The batch shape.
-
-        Returns:
-            No columns.
         """
         return cls(start, [], *(like.new_zeros(*batch, 0, 0) for _ in range(2)))
 
@@ -129,9 +126,6 @@ class PendingColumns:
 
         Args:
             index: The position of one member, which loses the batch dimension, or positions.
-
-        Returns:
-            The columns of these members.
         """
         columns, gram = (members_of(a, index).clone() for a in (self.columns, self.gram))
         return PendingColumns(self.start, self.rows, columns, gram)
@@ -141,9 +135,6 @@ class PendingColumns:
 
         Args:
             stop: The number of rows that remain.
-
-        Returns:
-            The columns of the remaining pending rows.
         """
         rows = [row for row in self.rows if row < stop]
         columns = self.columns[..., : len(rows), : stop - self.start]

@@ -88,9 +88,6 @@ class RepeatedDesign:
             model: A model without data.
             candidates: The candidates, ``N x d``.
             counts: The number of evaluations of each candidate, ``N``.
-
-        Returns:
-            The design.
         """
         design = cls(model, candidates)
         design._start(counts.clone())

@@ -49,9 +49,6 @@ def candidate_list(
     """The models that the arguments of `CandidateModels` describe; arguments as for
     `CandidateModels`.
 
-    Returns:
-        The models.
-
     Raises:
         ValueError: As for `CandidateModels`.
     """
@@ -155,9 +152,6 @@ def group_name(groups: Sequence[Sequence[int]]) -> str:
 
     Args:
         groups: The groups of columns.
-
-    Returns:
-        The name.
     """
     return "{" + "|".join(",".join(str(column) for column in group) for group in groups) + "}"
 

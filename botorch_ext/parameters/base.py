@@ -69,7 +69,4 @@ class Parameter(ABC):
 
         Args:
             number: A number of the column; it may have been rounded to fewer digits.
-
-        Returns:
-            A plain Python value.
         """

@@ -21,9 +21,6 @@ def as_text(event: Event, version: str | None = None) -> str:
     Args:
         event: The event, in the sign of the user.
         version: The version of this library, which the line has; None for none.
-
-    Returns:
-        The line.
     """
     entries = {each.name: getattr(event, each.name) for each in fields(event)}
     if "trial" in entries:

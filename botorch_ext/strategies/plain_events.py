@@ -76,9 +76,6 @@ class PlainRecord:
         Args:
             text: A line that `line` wrote.
 
-        Returns:
-            The record.
-
         Raises:
             BrokenStudyError: `line` did not write the text.
         """

@@ -154,9 +154,6 @@ class Journal:
             name: The name of the study.
             minimize: Whether small values are good.
             description: The description of its strategy.
-
-        Returns:
-            The journal of the study.
         """
         database.keep()
         with database.writing() as connection:

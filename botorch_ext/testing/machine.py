@@ -76,9 +76,6 @@ def drawn_session(num_actions: int, seed: int) -> list[Action]:
     Args:
         num_actions: The number of actions.
         seed: The seed.
-
-    Returns:
-        The actions.
     """
     g = torch.Generator().manual_seed(seed)
     kinds: list[str] = []

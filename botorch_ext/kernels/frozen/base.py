@@ -125,9 +125,6 @@ def flat(K: Tensor, X2: Tensor) -> Pullback:
     Args:
         K: The values, ``... x n1 x n2``.
         X2: The second inputs, ``... x n2 x d``.
-
-    Returns:
-        A pullback that returns zeros.
     """
 
     def pullback(W: Tensor) -> Tensor:
