@@ -227,8 +227,9 @@ class Abandoned(_OfTrial):
 
 @dataclass(frozen=True, eq=False)
 class Attached(Measured, _OfNewTrial):
-    """The event that a result was attached, which was not asked for. The other arguments are those
-    of `Told`.
+    """The event that a result was attached, which was not asked for.
+
+    The other arguments are those of `Told`.
 
     Args:
         trial: The trial that holds the point, with the next id.
