@@ -25,11 +25,7 @@ _MOST_NAMED = 5
 
 
 def short(value: Any) -> str:
-    """A short text of a value, in one line, for messages.
-
-    Args:
-        value: Any value.
-    """
+    """A short text of a value, in one line, for messages."""
     if isinstance(value, int) and value.bit_length() > 10_000:  # which Python may refuse to print
         return f"an int of {value.bit_length()} bits"
     return " ".join(_SHORT.repr(value).split())

@@ -130,9 +130,6 @@ def _negated(entry: Any) -> Any:
 def check_record(kind: type) -> None:
     """Check that `decoded` can make a record.
 
-    Args:
-        kind: The class of the record.
-
     Raises:
         TypeError: If it is no dataclass, or if a field has a type that a record cannot have.
     """

@@ -55,11 +55,7 @@ class Log(Sequence[_Value]):
         self._num = len(self._items)
 
     def with_item(self, item: _Value) -> Log[_Value]:
-        """This log with one more item, in O(1) unless an item was appended to it before.
-
-        Args:
-            item: The new last item.
-        """
+        """This log with one more item, in O(1) unless an item was appended to it before."""
         new = shallow(self)
         if len(self._items) > self._num:
             new._items = self._items[: self._num]
@@ -68,12 +64,7 @@ class Log(Sequence[_Value]):
         return new
 
     def with_item_at(self, place: int, item: _Value) -> Log[_Value]:
-        """This log with another item at a position.
-
-        Args:
-            place: The position.
-            item: The new item.
-        """
+        """This log with another item at a position."""
         items = list(self)
         items[place] = item
         return Log(items)

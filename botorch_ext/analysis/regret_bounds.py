@@ -81,10 +81,6 @@ class AtEnd:
     def width(self, width: Width, t: int | None = None) -> float:
         """The value of a width with the largest information gain.
 
-        Args:
-            width: The width.
-            t: The step; None for the last one.
-
         Returns:
             The multiplier of the standard deviation.
         """

@@ -195,12 +195,7 @@ class StrategyNode(ExternalGenerationNode):
     # --- what Ax calls ----------------------------------------------------------------------------
 
     def update_generator_state(self, experiment: Experiment, data: Data) -> None:
-        """Learn the present state of the trials; Ax calls this.
-
-        Args:
-            experiment: The experiment.
-            data: Its data.
-        """
+        """Learn the present state of the trials; Ax calls this."""
         objective = AxObjective.of(experiment)
         made_for = f"{AxSpace.described(experiment.search_space)} {objective}"
         if self._hosted is None or self._space is None or made_for != self._made_for:
@@ -323,11 +318,7 @@ class StrategyNode(ExternalGenerationNode):
 
     @classmethod
     def serialize_init_args(cls, obj: SerializationMixin) -> dict[str, Any]:
-        """The arguments of a node for Ax's JSON.
-
-        Args:
-            obj: The node.
-        """
+        """The arguments of a node for Ax's JSON."""
         if not isinstance(obj, cls):
             raise UserInputError(f"obj must be a {cls.__name__}, got a {type(obj).__name__}")
         return {

@@ -89,9 +89,6 @@ class AxSpace:
     def point_of(self, parameters: TParameterization) -> dict[str, Any]:
         """The chosen values of an arm.
 
-        Args:
-            parameters: The parameters of the arm.
-
         Returns:
             The values by name, with the digits that Ax says they have; values that are outside by
             no more than Ax's tolerance are moved inside.

@@ -18,11 +18,7 @@ from botorch_ext.parameters import ALL_DIGITS, Choice, Integer, Parameter, Real
 
 
 def free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
-    """The distributions with more than one value.
-
-    Args:
-        search_space: Distributions by name.
-    """
+    """The distributions with more than one value."""
     return {name: each for name, each in search_space.items() if not each.single()}
 
 

@@ -36,9 +36,6 @@ def checked_columns(columns: Any, name: str) -> tuple[int, ...]:
 def selection(columns: tuple[int, ...]) -> Selection:
     """The index that selects columns, as in ``X[..., selection]``.
 
-    Args:
-        columns: The columns.
-
     Returns:
         A slice if the columns are consecutive, otherwise a list.
     """

@@ -31,9 +31,6 @@ class Composition(NamedTuple):
 def composition(kernel: Kernel) -> Composition | None:
     """How a kernel is composed of others.
 
-    Args:
-        kernel: Any GPyTorch kernel.
-
     Returns:
         The composition of a multiple, a sum, a product or an `ActionContextKernel`; None for any
         other kernel.
@@ -126,9 +123,6 @@ def own_values(module: nn.Module) -> dict[str, Tensor]:
     """The parameters and floating-point buffers of a module without its submodules; these are the
     values that differ within a batch.
 
-    Args:
-        module: The module.
-
     Returns:
         The tensors by name.
     """
@@ -153,9 +147,6 @@ def set_own_value(module: nn.Module, name: str, value: Tensor) -> None:
 
 def part_with_lengthscale(kernel: Kernel) -> Kernel:
     """The only part of a kernel that has a lengthscale.
-
-    Args:
-        kernel: Any GPyTorch kernel.
 
     Raises:
         ValueError: If no part, or more than one part, has a lengthscale.

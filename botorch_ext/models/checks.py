@@ -236,10 +236,6 @@ def checked_relative_noise(relative_noise: Any, num_points: int, like: Tensor) -
 def checked_row_numbers(rows: Any, num_rows: int) -> list[int]:
     """Check row numbers.
 
-    Args:
-        rows: The rows.
-        num_rows: The number of existing rows.
-
     Returns:
         The rows as a list.
 

@@ -453,9 +453,6 @@ class GrowingCholesky:
     def truncate(self, num_points: int) -> tuple[int, Tensor]:
         """Remove all rows from ``num_points`` on.
 
-        Args:
-            num_points: The number of rows to keep.
-
         Returns:
             The first row whose entry of z changed, since targets of pending rows may depend on the
             removed ones; and the change of z from there on, ``*batch x n'``.

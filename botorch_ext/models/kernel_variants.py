@@ -67,21 +67,12 @@ def value_names(word: str, values: Sequence[float] | Sequence[Sequence[float]]) 
 
 
 def default_growth(t: int) -> float:
-    """The growth g(t) = t^0.9 of Ziomek et al. 2024, section 7.
-
-    Args:
-        t: The time, in steps.
-    """
+    """The growth g(t) = t^0.9 of Ziomek et al. 2024, section 7."""
     return float(t) ** 0.9
 
 
 def shrunk_lengthscale(lengthscale_0: float, growth: Callable[[int], float], t: int) -> float:
     """The least lengthscale at a time, lengthscale_0 / g(t).
-
-    Args:
-        lengthscale_0: The largest lengthscale.
-        growth: g.
-        t: The time, in steps.
 
     Raises:
         ValueError: If g(t) is not positive and finite.

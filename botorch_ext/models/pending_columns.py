@@ -50,10 +50,6 @@ class PendingColumns:
     def reaching_down(self, triangle: GrowingTriangle, pending: list[int]) -> PendingColumns:
         """The columns of all pending rows of L, down to its last row.
 
-        Args:
-            triangle: The factor L.
-            pending: The pending rows of L.
-
         Returns:
             These columns, with those of further rows.
         """
@@ -107,9 +103,6 @@ class PendingColumns:
     def without(self, rows: list[int]) -> PendingColumns | None:
         """The columns of the other pending rows.
 
-        Args:
-            rows: The rows to leave out.
-
         Returns:
             The columns; None if no rows are left.
         """
@@ -131,11 +124,7 @@ class PendingColumns:
         return PendingColumns(self.start, self.rows, columns, gram)
 
     def truncated(self, stop: int) -> PendingColumns:
-        """The columns of the factor without its rows from ``stop`` on.
-
-        Args:
-            stop: The number of rows that remain.
-        """
+        """The columns of the factor without its rows from ``stop`` on."""
         rows = [row for row in self.rows if row < stop]
         columns = self.columns[..., : len(rows), : stop - self.start]
         return PendingColumns(self.start, rows, columns, columns @ columns.mT)

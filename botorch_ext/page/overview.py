@@ -39,13 +39,7 @@ _TRIES = 4
 
 @dataclass(frozen=True)
 class Correction:
-    """A value that replaced another one.
-
-    Args:
-        at: The time, in seconds since 1970.
-        old: The value before the correction.
-        new: The value after the correction.
-    """
+    """A value that replaced another one."""
 
     at: float
     old: float

@@ -149,9 +149,6 @@ class Real(_Range):
     def settable(self, number: float) -> tuple[float, float]:
         """The numbers with so many digits as are asked around a number.
 
-        Args:
-            number: A number of the column.
-
         Returns:
             The nearer one, then the one on the other side, which may be the same; one of them may
             lie outside of the range.

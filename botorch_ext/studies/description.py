@@ -27,9 +27,6 @@ _ADVICE = "open the study in Python, with the strategy that it was begun with: b
 def describe(strategy: Strategy) -> dict[str, Any]:
     """Describes a strategy.
 
-    Args:
-        strategy: The strategy.
-
     Returns:
         The call that made it, and the versions of the libraries. Devices are left out, because a
         study may move to another device.

@@ -123,10 +123,6 @@ class Journal:
     def open(cls, database: Database, name: str) -> Journal | None:
         """Opens the journal of a study.
 
-        Args:
-            database: The database.
-            name: The name of the study.
-
         Returns:
             The journal; None if there is no study of that name.
 
@@ -147,14 +143,7 @@ class Journal:
     def begin(
         cls, database: Database, name: str, minimize: bool, description: dict[str, Any]
     ) -> Journal:
-        """Begins a study, unless another process has just begun one of that name.
-
-        Args:
-            database: The database.
-            name: The name of the study.
-            minimize: Whether small values are good.
-            description: The description of its strategy.
-        """
+        """Begins a study, unless another process has just begun one of that name."""
         database.keep()
         with database.writing() as connection:
             if not database.is_sqlite:

@@ -71,12 +71,7 @@ DECK: tuple[str, ...] = (*LAWS, *("ask", "tell") * 3, "ask", "fail", "correct", 
 
 
 def drawn_session(num_actions: int, seed: int) -> list[Action]:
-    """Actions in a random order: of each kind some, if there are as many as in `DECK`.
-
-    Args:
-        num_actions: The number of actions.
-        seed: The seed.
-    """
+    """Actions in a random order: of each kind some, if there are as many as in `DECK`."""
     g = torch.Generator().manual_seed(seed)
     kinds: list[str] = []
     while len(kinds) < num_actions:

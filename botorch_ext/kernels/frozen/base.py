@@ -71,11 +71,7 @@ class KernelFunction(nn.Module):
 
 
 class GenericKernel(KernelFunction):
-    """A frozen kernel of any kind, evaluated by GPyTorch.
-
-    Args:
-        kernel: The kernel.
-    """
+    """A frozen kernel of any kind, evaluated by GPyTorch."""
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__()
