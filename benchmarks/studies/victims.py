@@ -8,7 +8,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -94,9 +94,9 @@ class Victim:
         def run_asks(*given: Any) -> Any:
             return self._during(("ask", [], {}), partial(ask, *given))
 
-        def run_tells(target: Target, trial: Trial, value: float, outcomes: Any) -> None:
-            given = partial(tell, target, trial, value, outcomes)
-            self._during(("tell", [trial.id, value], {}), given)
+        def run_tells(target: Target, trial: Trial, measured: Mapping[str, Any]) -> None:
+            given = partial(tell, target, trial, measured)
+            self._during(("tell", [trial.id, measured["value"]], {}), given)
 
         with (
             patch.object(Journal, "append", append),

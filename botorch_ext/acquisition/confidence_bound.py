@@ -49,7 +49,8 @@ def evaluated_width(
 
     Raises:
         ValueError: If ``width`` is none of these, or if it is a width object and the model is not a
-            `KernelGP` or has an outcome transform.
+            `KernelGP`, has an outcome transform, or has observations that differ in noise, for
+            which the width is not.
     """
     if not isinstance(width, Width):
         require_no_function(width, "width")
@@ -64,6 +65,11 @@ def evaluated_width(
         raise ValueError(
             "width must be a number or a tensor for a model with an outcome transform: "
             "width objects compare noise_std and rkhs_bound with its transformed noise"
+        )
+    if model.relative_noise is not None and not width.takes_unequal_noise:
+        raise ValueError(
+            "width must be one for observations that differ in noise, as those of the model, got "
+            f"{type(width).__name__}"
         )
     t = model.num_observations + 1
     return width(t, model), width.offset(t, model)

@@ -33,14 +33,14 @@ def integrated_ei(
 
     Where experiments can fail, say so with ``abandon(trial, failed=True)``. The method learns where
     trials fail, multiplies the expected improvement by the probability of success, and asks points
-    that succeed with probability 0.5 or more while it finds any. A failed point is not asked again
+    that succeed with probability 0.7 or more while it finds any. A failed point is not asked again
     while another one is left. While no trial has failed, this changes nothing.
 
     Where other measured numbers have limits, name them in ``outcomes``, and tell them with each
     result. Every outcome has hyperparameter samples of its own. The method multiplies the expected
-    improvement on the best feasible points by the probability that all limits hold, and recommends
-    a point that keeps them with probability 0.9 if it finds one. It may ask points that break a
-    limit: where that must never happen, use `safe_exploration`.
+    improvement on the best feasible points by the square of the probability that all limits hold,
+    and recommends a point that keeps them with probability 0.9 if it finds one. It may ask points
+    that break a limit: where that must never happen, use `safe_exploration`.
 
     Source: Snoek et al. 2012 (integrated expected improvement); Letham et al. 2019 (noisy
     observations); Ament et al. 2023 (the logarithm of the expected improvement); Gardner et al.
@@ -84,9 +84,9 @@ def integrated_ei(
             (or ``n x 1``), or a triple ``(X, Y, std)`` with ``n`` standard errors. None: no
             observations.
         num_initial: The number of Sobol points that are asked first. None: as many as it takes for
-            8 results, with those in ``initial`` and attached ones counted; with more than 20
-            dimensions, all continuous, and neither constraints nor contexts, they lie in the
-            middle half of each side.
+            8 results, with those in ``initial``, attached ones and failed trials counted, of which
+            at least 3 are results; with more than 20 dimensions, all continuous, and neither
+            constraints nor contexts, they lie in the middle half of each side.
         deterministic: Whether the objective has no noise, so that a point always has the same
             value. The hyperparameter samples then have no noise variance but a jitter of 1e-8
             variances of the observations, whatever ``particles`` says. A point that was evaluated,

@@ -1,5 +1,5 @@
 """Box: a box in R^d whose columns may be integer, stepped, logarithmic, categorical or conditional,
-and which may have linear constraints."""
+and which may have constraints."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from torch.quasirandom import SobolEngine
 from botorch_ext.checks import did_you_mean, one_number, short, whole_number
 from botorch_ext.domains.bounds import BoundsLike, as_bounds, as_corners
 from botorch_ext.domains.feasible_points import FeasiblePoints
+from botorch_ext.domains.function_constraints import FunctionConstraints
 from botorch_ext.domains.linear_constraints import LinearConstraints
 from botorch_ext.domains.points import (
     Params,
@@ -86,10 +87,10 @@ class Box(Immutable):
     steps: Mapping[int, float]
     log: tuple[int, ...]
     categories: Mapping[int, tuple[float, ...]]
-    constraints: tuple[Tensor, Tensor] | None
+    constraints: tuple[Tensor, Tensor] | FunctionConstraints | None
     conditions: Mapping[int, tuple[int, tuple[float, ...]]]
     _scales: Scales | None
-    _linear: LinearConstraints | None
+    _limits: LinearConstraints | FunctionConstraints | None
     _points: FeasiblePoints | None
 
     def __init__(
@@ -104,6 +105,7 @@ class Box(Immutable):
         log: Iterable[int] = (),
         categories: Mapping[int, Sequence[float]] | None = None,
         constraints: tuple[Tensor | Sequence[Sequence[float]], Tensor | Sequence[float]]
+        | FunctionConstraints
         | None = None,
         # As the attribute then is: studies of earlier versions, which have none, have the default.
         conditions: Mapping[int, tuple[int, Sequence[float]]] | None = MappingProxyType({}),
@@ -118,7 +120,7 @@ class Box(Immutable):
                 "lower and upper must be given together and without bounds, got "
                 f"{short(lower)} and {short(upper)}"
             )
-        scales = linear = None
+        scales = limits = None
         kinds = (integer, log, categories, conditions, steps)
         if constraints is not None or any(_is_given(kind) for kind in kinds):
             scales = Scales(
@@ -129,8 +131,10 @@ class Box(Immutable):
                 {} if categories is None else categories,
                 {} if conditions is None else conditions,
             )
-        if scales is not None and constraints is not None:
-            linear = LinearConstraints(constraints, bounds)
+        if scales is not None and isinstance(constraints, FunctionConstraints):
+            limits = constraints.within(scales)
+        elif scales is not None and constraints is not None:
+            limits = linear = LinearConstraints(constraints, bounds)
             if both := {*linear.columns} & {*scales.conditions}:
                 raise ValueError(
                     f"constraints must not use a column that has a condition, got column "
@@ -146,11 +150,12 @@ class Box(Immutable):
         self._set("steps", {} if scales is None else scales.steps)
         self._set("log", () if scales is None else scales.log)
         self._set("categories", {} if scales is None else scales.categories)
-        self._set("constraints", None if linear is None else (linear.A, linear.b))
+        is_linear = isinstance(limits, LinearConstraints)
+        self._set("constraints", (limits.A, limits.b) if is_linear else limits)
         self._set("conditions", {} if scales is None else scales.conditions)
         self._set("_scales", scales)
-        self._set("_linear", linear)
-        self._set("_points", None if scales is None else FeasiblePoints(scales, linear))
+        self._set("_limits", limits)
+        self._set("_points", None if scales is None else FeasiblePoints(scales, limits))
 
     @property
     def like(self) -> Tensor:
@@ -173,7 +178,7 @@ class Box(Immutable):
     @property
     def is_filled(self) -> bool:
         """Whether every point within the bounds belongs to the box."""
-        return self._scales is None or not (self._scales.stepped or self._linear)
+        return self._scales is None or not (self._scales.stepped or self._limits)
 
     @cached_property
     def corners(self) -> Tensor:
@@ -184,7 +189,12 @@ class Box(Immutable):
             ends = torch.cartesian_prod(*ends.T).view(-1, self.dim)
         if self._scales is not None and self.conditions:
             ends = self._scales.settled(ends).unique(dim=0)
-        return ends if self._linear is None else ends[self._linear.hold(ends)]
+        return ends if self._limits is None else ends[self._limits.hold(ends)]
+
+    @property
+    def constrained(self) -> list[int]:
+        """The columns that a constraint may use."""
+        return [] if self._limits is None else self._limits.columns
 
     @property
     def stepped(self) -> tuple[int, ...]:
@@ -396,8 +406,8 @@ class Box(Immutable):
         inside = ((X >= self.lower) & (X <= self.upper)).all(dim=-1)
         if self._scales is not None:
             inside &= self._scales.admits(X).all(dim=-1)
-        if self._linear is not None:
-            inside &= self._linear.hold(X)
+        if self._limits is not None:
+            inside &= self._limits.hold(X)
         return inside
 
     def _what_is_wrong(self, x: Tensor, name: str) -> str:
@@ -413,9 +423,11 @@ class Box(Immutable):
                 elif j in self.steps:
                     kind = f"{float(self.lower[j])} and steps of {self.steps[j]}"
                 return f"have {kind} in column {j}"
-            if self._linear is not None:
-                row = int(self._linear.excess(x[None])[0].argmax())
-                a, b = (values[row].tolist() for values in (self._linear.A, self._linear.b))
+            if isinstance(self._limits, FunctionConstraints):
+                return f"satisfy {self._limits.broken_by(x)}"
+            if self._limits is not None:
+                row = int(self._limits.excess(x[None])[0].argmax())
+                a, b = (values[row].tolist() for values in (self._limits.A, self._limits.b))
                 return f"satisfy constraint {row}, {a} x <= {b}"
         return f"lie in the box {self.bounds.tolist()}"
 
@@ -522,17 +534,19 @@ class Box(Immutable):
         """
         if self._scales is None:
             return targets
-        if self._linear is None:
+        if self._limits is None:
             return self._scales.snapped(targets)
-        X = self._linear.nearby(targets, self._scales)
-        holds = self._linear.hold(X)[:, None]
+        if isinstance(self._limits, FunctionConstraints):
+            return self._limits.nearby(targets, otherwise)
+        X = self._limits.nearby(targets, self._scales)
+        holds = self._limits.hold(X)[:, None]
         if not self.stepped or bool(holds.all()):
             return torch.where(holds, X, otherwise)
         # Constraints that fail with rounded numbers may hold with those of `otherwise`.
         kept = targets.clone()
         kept[:, list(self.stepped)] = otherwise[:, list(self.stepped)]
-        kept = self._linear.nearby(kept, self._scales)
-        kept = torch.where(self._linear.hold(kept)[:, None], kept, otherwise)
+        kept = self._limits.nearby(kept, self._scales)
+        kept = torch.where(self._limits.hold(kept)[:, None], kept, otherwise)
         return torch.where(holds, X, kept)
 
     def settable(self, X: Tensor) -> Tensor:
@@ -550,7 +564,8 @@ class Box(Immutable):
         """The same box with continuous columns in place of whole numbers and other steps.
 
         Such a column reaches half a step beyond either end. Columns that are parents of conditions
-        keep their steps.
+        keep their steps. Python functions are no constraints any more, since they may need the
+        values that the parameters can have.
 
         Returns:
             A `Box`: this one where it has no steps.
@@ -565,13 +580,16 @@ class Box(Immutable):
         bounds = self._scales.cells.clone()
         for j in parents.intersection(self.steps):
             bounds[:, j] = self.ends[:, j]
+        limits: Any = self.constraints
+        if isinstance(limits, FunctionConstraints):
+            limits = limits.without_called()
         return Box(
             bounds,
             integer=parents.intersection(self.integer),
             steps={j: self.steps[j] for j in parents.intersection(self.steps)},
             log=self.log,
             categories=self.categories,
-            constraints=self.constraints,
+            constraints=limits,
             conditions=self.conditions,
         )
 
@@ -579,7 +597,9 @@ class Box(Immutable):
         options: dict[str, Any] = {"integer": list(self.integer), "steps": dict(self.steps)}
         options["log"] = list(self.log)
         options["categories"] = {j: list(codes) for j, codes in self.categories.items()}
-        if self.constraints is not None:
+        if isinstance(self.constraints, FunctionConstraints):
+            options["constraints"] = self.constraints.names
+        elif self.constraints is not None:
             options["constraints"] = tuple(tensor.tolist() for tensor in self.constraints)
         options["conditions"] = {
             j: (parent, list(codes)) for j, (parent, codes) in self.conditions.items()

@@ -1,4 +1,4 @@
-"""Feasible points of a box that has columns of whole numbers or codes, linear constraints or
+"""Feasible points of a box that has columns of whole numbers or codes, constraints or
 conditions."""
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from botorch_ext.domains import host
+from botorch_ext.domains.feasible_walk import found_points, walked
+from botorch_ext.domains.function_constraints import FunctionConstraints
 from botorch_ext.domains.linear_constraints import LinearConstraints
 from botorch_ext.domains.scales import Scales
 from botorch_ext.state import Immutable
@@ -19,6 +21,8 @@ from botorch_ext.state import Immutable
 # The number of Sobol points drawn at once, and the share of the first draw that must be feasible;
 # with fewer feasible points, they are drawn in another way.
 _DRAWN, _LEAST_SHARE = 4096, 1 / 64
+# The same where a Python function is called at each point.
+_FEW_DRAWN, _LEAST_SHARE_CALLED = 512, 1 / 8
 # All points of a space are listed if there are at most so many points among so many combinations.
 _MOST_LISTED, _MOST_COMBINATIONS = 4096, 2**17
 # The walk through the polytope of the constraints: the number of points, the steps before the first
@@ -36,11 +40,16 @@ class FeasiblePoints(Immutable):
 
     Args:
         scales: The scales of the columns.
-        constraints: The linear constraints; None if there are none.
+        constraints: The constraints; None if there are none.
     """
 
-    def __init__(self, scales: Scales, constraints: LinearConstraints | None) -> None:
+    def __init__(
+        self, scales: Scales, constraints: LinearConstraints | FunctionConstraints | None
+    ) -> None:
         self._scales, self._constraints = scales, constraints
+        is_called = isinstance(constraints, FunctionConstraints) and constraints.called
+        self._num_drawn = _FEW_DRAWN if is_called else _DRAWN
+        self._least_share = _LEAST_SHARE_CALLED if is_called else _LEAST_SHARE
 
     @cached_property
     def listed(self) -> Tensor | None:
@@ -78,14 +87,14 @@ class FeasiblePoints(Immutable):
 
         if constraints is None:
             return scales.settled(drawn(num_points))
-        found = [_feasible(drawn(_DRAWN), constraints)]
-        if len(found[0]) < _DRAWN * _LEAST_SHARE:
+        found = [_feasible(drawn(self._num_drawn), constraints)]
+        if len(found[0]) < self._num_drawn * self._least_share:
             generator = torch.Generator().manual_seed(seed)
             if self.listed is not None:
                 return self.listed[_rows(len(self.listed), num_points, generator)]
             return scales.settled(self._of_walk(drawn(num_points), generator))
         while sum(map(len, found)) < num_points:
-            found.append(_feasible(drawn(_DRAWN), constraints))
+            found.append(_feasible(drawn(self._num_drawn), constraints))
         return scales.settled(torch.cat(found)[:num_points])
 
     def _of_walk(self, X: Tensor, generator: torch.Generator) -> Tensor:
@@ -93,7 +102,9 @@ class FeasiblePoints(Immutable):
         constraints: Any = self._constraints
         walk, columns = self._walk, constraints.columns
         near = walk[_rows(len(walk), len(X), generator)]
-        if not {*columns} & {*self._scales.stepped}:
+        # Between feasible points of linear constraints all points are feasible.
+        is_convex = not isinstance(constraints, FunctionConstraints)
+        if is_convex and not {*columns} & {*self._scales.stepped}:
             others = walk[_rows(len(walk), len(X), generator)]
             shares = _FARTHEST * host.rand(len(X), 1, generator=generator, dtype=torch.float64)
             near = torch.lerp(near, others, shares.to(near))
@@ -101,10 +112,23 @@ class FeasiblePoints(Immutable):
         return torch.where(constraints.hold(X)[:, None], X, near)
 
     @cached_property
+    def found(self) -> Tensor:
+        """Some points of the unit cube that satisfy constraints by functions, ``n x d``.
+
+        Raises:
+            ValueError: If none is found.
+        """
+        constraints: Any = self._constraints
+        return found_points(constraints, self._scales, self._num_drawn)
+
+    @cached_property
     def _walk(self) -> Tensor:
         """Feasible points: those of BoTorch's walk with numbers and codes rounded or, if none of
-        those is feasible, extreme points. They are all equal in columns that no constraint uses."""
+        those is feasible, extreme points. They are all equal in columns that no linear constraint
+        uses."""
         constraints: Any = self._constraints
+        if isinstance(constraints, FunctionConstraints):
+            return walked(constraints, self._scales, self.found)
         scales, columns = self._scales, constraints.columns
         X = scales.ends[:1].repeat(_NUM_WALKED, 1)
         from botorch.exceptions import BotorchError  # slow to import
@@ -125,7 +149,7 @@ class FeasiblePoints(Immutable):
         return torch.stack([point for point in points if point is not None])
 
 
-def _feasible(X: Tensor, constraints: LinearConstraints) -> Tensor:
+def _feasible(X: Tensor, constraints: LinearConstraints | FunctionConstraints) -> Tensor:
     return X[constraints.hold(X)]
 
 

@@ -13,8 +13,9 @@ from botorch_ext.domains.points import as_floating
 from botorch_ext.domains.scales import Scales
 from botorch_ext.state import Immutable
 
-# Tolerances relative to the largest sum of absolute terms that a constraint can have in the box.
-_TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-5}
+#: Tolerances relative to a sum of absolute terms: for linear constraints, to the largest one in the
+#: box.
+TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-5}
 # The number of rounds of projections on one constraint after the other.
 _NUM_ROUNDS = 40
 
@@ -50,7 +51,7 @@ class LinearConstraints(Immutable):
             raise ValueError("constraints must be finite, got NaN or infinite entries")
         self.A, self.b = A, b
         largest = A.abs() @ bounds.abs().amax(dim=0) + b.abs()
-        self._tolerance = _TOLERANCES.get(bounds.dtype, 1e-2) * largest
+        self._tolerance = TOLERANCES.get(bounds.dtype, 1e-2) * largest
 
     @property
     def columns(self) -> list[int]:

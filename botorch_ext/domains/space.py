@@ -13,8 +13,15 @@ from torch import Tensor
 from botorch_ext.checks import one_number, short
 from botorch_ext.domains import host
 from botorch_ext.domains.box import Box, require_known
+from botorch_ext.domains.function_constraints import FunctionConstraints, ParamsFunction
 from botorch_ext.domains.points import Params
-from botorch_ext.domains.written_constraints import LinearConstraint, is_matrix, read, written
+from botorch_ext.domains.written_constraints import (
+    Comparison,
+    LinearConstraint,
+    is_matrix,
+    read,
+    written,
+)
 from botorch_ext.exceptions import OutsideDomainError
 from botorch_ext.parameters import Choice, Ordered, Parameter, Real
 
@@ -46,10 +53,14 @@ class Space(Box):
     Args:
         parameters: A dict of parameters by name, for names that are not Python identifiers or that
             are names of the arguments here.
-        constraints: Linear constraints: strings, as in ``"0.5 * equivalents + temperature <= 60"``,
-            with backticks around names that have blanks; pairs ``({name: weight}, bound)``, where
-            the weighted sum of the values is at most the bound; or ``(A, b)`` as for `Box`. Their
-            parameters must be numeric and have no condition.
+        constraints: Which values are allowed together; one of these kinds, or a list of the first
+            three. Texts, as in ``"0.5 * equivalents + temperature <= 60"`` or
+            ``"temperature * time <= 3000"``: expressions of numeric parameters without a condition,
+            with + - * / ** and exp, log, sqrt, abs, min and max, compared by <= or >=, with
+            backticks around names that have blanks. Functions of the dict of values, as objectives
+            get it, that return True or False, or a number that is at least 0 where the values are
+            allowed. Pairs ``({name: weight}, bound)``: the weighted sum of the values is at most
+            the bound. Matrices ``(A, b)`` as for `Box`.
         conditions: A dict from the name of a parameter to its parent and the values of the parent
             for which the parameter counts, as in ``{"depth": ("model", ["forest"])}``. The parent
             is a choice or has whole numbers or steps; where the parent does not count, the
@@ -60,8 +71,9 @@ class Space(Box):
 
     Raises:
         ValueError: If no parameter has two values, something is not a parameter, a constraint uses
-            an unknown name or a parameter that is not numeric, nothing satisfies the constraints,
-            or a condition is impossible.
+            an unknown name or a parameter that is not numeric, nothing is found that satisfies
+            the constraints, a function fails or returns something else, or a condition is
+            impossible.
     """
 
     #: All parameters by name, in order, including those with one value.
@@ -81,8 +93,9 @@ class Space(Box):
         self,
         parameters: Mapping[str, Parameter] | None = None,
         *,
-        constraints: Sequence[str | LinearConstraint]
+        constraints: Sequence[str | LinearConstraint | ParamsFunction]
         | tuple[Tensor | Sequence[Sequence[float]], Tensor | Sequence[float]]
+        | ParamsFunction
         | str
         | None = (),
         conditions: Mapping[str, Condition] | None = None,
@@ -105,7 +118,7 @@ class Space(Box):
         self._set("named_conditions", {k: (parent, list(v)) for k, (parent, v) in given.items()})
         free = [self.parameters[name] for name in names]
         columns = {name: j for j, name in enumerate(names)}
-        rows = self._rows(constraints)
+        limits = self._read_constraints(constraints)
         super().__init__(
             [ends[name] for name in names],
             dtype=dtype,
@@ -118,13 +131,15 @@ class Space(Box):
                 for j, each in enumerate(free)
                 if isinstance(each, Choice) and not isinstance(each, Ordered)
             },
-            constraints=rows,
+            constraints=limits,
             conditions={
                 columns[name]: (columns[path[0][0]], path[0][1])
                 for name, path in self._paths.items()
                 if name in columns
             },
         )
+        if self._points is not None and isinstance(self.constraints, FunctionConstraints):
+            _ = self._points.found  # an error if there are none
         described = {j: each for j, each in enumerate(free) if isinstance(each, Choice)}
         self._set(
             "_located",
@@ -292,7 +307,7 @@ class Space(Box):
         return {
             name: parameter.decoded(numbers[name])
             for name, parameter in self.parameters.items()
-            if self._counts(name, numbers)
+            if not self._paths or self._counts(name, numbers)
         }
 
     def __repr__(self) -> str:
@@ -311,9 +326,12 @@ class Space(Box):
                 parameter, number = self.parameters[self._names[j]], float(x[j])
                 got = f"the place {number:g}" if isinstance(parameter, Choice) else number
                 return f"{self._names[j]} {parameter.rule}, got {got} in {name}"
-        linear: Any = self._linear
-        row = int(linear.excess(x[None])[0].argmax())
-        return f"{self._texts[row]} must hold, got {self.params_of(x)} in {name}"
+        limits: Any = self._limits
+        if isinstance(limits, FunctionConstraints):
+            text = limits.broken_by(x)
+        else:
+            text = self._texts[int(limits.excess(x[None])[0].argmax())]
+        return f"{text} must hold, got {self.params_of(x)} in {name}"
 
     def _counts(self, name: str, numbers: Mapping[str, float]) -> bool:
         """Whether a parameter counts, given the numbers of the parameters it depends on."""
@@ -361,8 +379,9 @@ class Space(Box):
             paths[name] = [pair for pair in path if pair[0] in self._names]
         return {name: path for name, path in paths.items() if path}
 
-    def _rows(self, given: Any) -> tuple[Any, Any] | None:
-        """The constraints as a matrix, ``m x d``, and bounds, ``m``; None where there are none."""
+    def _read_constraints(self, given: Any) -> Any:
+        """The constraints as `Box` takes them: a matrix, ``m x d``, and bounds, ``m``; with
+        functions, all of them; None where there are none."""
         self._set("_given_constraints", given)
         self._set("_texts", [])
         if given is None:
@@ -375,38 +394,51 @@ class Space(Box):
                 weights = {n: w for n, w in zip(self._names, row, strict=False) if w}
                 self._texts.append(written(weights, bound))
             return given
-        rows, bounds = [], []
-        for text, weights, limit in read(given, self.parameters):
+        rows, bounds, linear, comparisons, called, lines = [], [], [], [], [], {}
+        for text, found in read(given, self.parameters):
+            if callable(found):
+                called.append((text, found))
+                continue
+            if isinstance(found, Comparison):
+                comparisons.append(found)
+                lines |= {name: self._line(name) for name in found.names}
+                continue
+            weights, limit = found
             row, bound = [0.0] * len(self._names), one_number(limit, "bound of a constraint")
             for name, weight in weights.items():
                 weight = one_number(weight, f"weight of {name}")
-                if name not in self.parameters:
-                    raise ValueError(
-                        f"constraints must only have names of {list(self.parameters)}, got {name!r}"
-                    )
-                if name in self._paths:
-                    raise ValueError(
-                        f"{name} must have no condition to be in a constraint, got a condition"
-                    )
-                offset, slope = self._line(name)
+                column, offset, slope = lines[name] = self._line(name)
                 bound -= weight * offset
-                if name in self._names:
-                    row[self._names.index(name)] = weight * slope
+                row[column] += weight * slope
             if any(row):
                 rows.append(row)
                 bounds.append(bound)
                 self._texts.append(text)
+                linear.append(Comparison.of_weights(text, weights, limit))
             elif not bound >= 0:
                 raise ValueError(
                     f"constraints must leave a feasible point, got {text}, which never holds"
                 )
-        return (rows, bounds) if rows else None
+        if not comparisons and not called:
+            return (rows, bounds) if rows else None
+        functions = FunctionConstraints([*linear, *comparisons], lines, called, self.params_of)
+        self._set("_texts", functions.names)
+        return functions
 
-    def _line(self, name: str) -> tuple[float, float]:
-        """(a, b) where the value of a parameter is a + b times its number."""
-        parameter = self.parameters[name]
+    def _line(self, name: str) -> tuple[int, float, float]:
+        """The column of a parameter in a constraint, and (a, b) where its value is a + b times its
+        number; column 0 and b = 0 for a parameter with one value."""
+        if name not in self.parameters:
+            raise ValueError(
+                f"constraints must only have names of {list(self.parameters)}, got {name!r}"
+            )
+        if name in self._paths:
+            raise ValueError(
+                f"{name} must have no condition to be in a constraint, got a condition"
+            )
+        parameter, column = self.parameters[name], 0
         if name in self._names:
-            line = parameter.line
+            line, column = parameter.line, self._names.index(name)
         else:
             value = parameter.decoded(parameter.ends[0])
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -415,7 +447,7 @@ class Space(Box):
             raise ValueError(
                 f"{name} must be a range of numbers to be in a constraint, got {parameter!r}"
             )
-        return line
+        return column, *line
 
 
 def _located(choice: Choice) -> Tensor:

@@ -178,13 +178,15 @@ class StrategyNode(ExternalGenerationNode):
         self,
     ) -> Adapter | None:
         """Ax's default model, fitted to all trials with values, for `Client.predict` and the
-        analyses of Ax. None if fewer than two arms have values, which are too few for them, or if
-        the node does not belong to a generation strategy."""
+        analyses of Ax. None if fewer than two arms have values, which are too few for them, if only
+        some values of a metric have standard errors, which Ax's model refuses, or if the node does
+        not belong to a generation strategy."""
         experiment = getattr(self._generation_strategy, "_experiment", None)
         if experiment is None:
             return None
         data = experiment.lookup_data()
-        if data.df["arm_name"].nunique() < 2:
+        are_mixed = data.df["sem"].isna().groupby(data.df["metric_signature"]).nunique() > 1
+        if data.df["arm_name"].nunique() < 2 or bool(are_mixed.any()):
             return None
         known = [AxSpace.described(experiment.search_space), data]
         if self._surrogate[0] != known:

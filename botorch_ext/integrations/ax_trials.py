@@ -29,8 +29,9 @@ _STATUS: dict[TrialStatus, Status] = {
     TrialStatus.EARLY_STOPPED: "failed",
     TrialStatus.STALE: "abandoned",
 }
-# The means by the signatures of metrics, for each pair of a trial's index and an arm's name.
-_Means = dict[tuple[int, str], dict[str, float]]
+# The mean and the standard error by the signatures of metrics, for each pair of a trial's index and
+# an arm's name.
+_Measured = dict[tuple[int, str], dict[str, tuple[float, float]]]
 
 
 @dataclass(frozen=True)
@@ -76,20 +77,26 @@ class AxObjective:
         sum is always maximised."""
         return len(self.weights) == 1 and min(self.weights.values()) < 0
 
-    def value(self, means: Mapping[str, float]) -> float | None:
-        """The value of an arm.
+    def result(
+        self, measured: Mapping[str, tuple[float, float]]
+    ) -> tuple[float | None, float | None]:
+        """The value of an arm and its standard error, which is that of independent metrics.
 
         Args:
-            means: The means of the metrics of the arm, by their signatures.
+            measured: The means of the metrics of the arm, and their standard errors, by the
+                signatures of the metrics.
 
         Returns:
-            The value; None if a metric is missing.
+            The value, which is None if a metric is missing; and the standard error, which is None
+            unless all metrics have a positive finite one.
         """
-        if not means.keys() >= self.weights.keys():
-            return None
-        if len(self.weights) == 1:
-            return means[next(iter(self.weights))]
-        return math.fsum(weight * means[name] for name, weight in self.weights.items())
+        if not measured.keys() >= self.weights.keys():
+            return None, None
+        is_one = len(self.weights) == 1
+        own = [(1 if is_one else weight, *measured[name]) for name, weight in self.weights.items()]
+        value = math.fsum(weight * mean for weight, mean, _ in own)
+        std = math.hypot(*(weight * sem for weight, _, sem in own))
+        return value, std if all(0 < sem < math.inf for _, _, sem in own) else None
 
 
 @dataclass(frozen=True)
@@ -122,10 +129,10 @@ class AxTrials:
         Returns:
             The trials.
         """
-        means, changed = _means(data, objective)
+        measured, changed = _measured(data, objective)
         trials, without = [], []
         for index, trial in experiment.trials.items():
-            for each in _of_trial(trial, means, space, objective):
+            for each in _of_trial(trial, measured, space, objective):
                 if each.status == "told" and each.value is None:
                     without += [index] if index not in without[-1:] else []
                     each = replace(each, status="running")
@@ -133,25 +140,28 @@ class AxTrials:
         return cls(trials, without, changed)
 
 
-def _means(data: Data, objective: AxObjective) -> tuple[_Means, dict[int, tuple[float, float]]]:
+def _measured(
+    data: Data, objective: AxObjective
+) -> tuple[_Measured, dict[int, tuple[float, float]]]:
     df = data.df
     df = df[df["metric_signature"].isin(list(objective.weights))]
-    given = df["mean"].astype(float).tolist()
+    given = df[["mean", "sem"]].astype(float)
     # The same text that Ax writes, read in the same way.
-    text = pd.DataFrame({"mean": given}).to_json()
-    kept = pd.read_json(StringIO(text), dtype=False)["mean"].astype(float).tolist() if given else []
-    means: _Means = {}
+    text = given.reset_index(drop=True).to_json()
+    kept = pd.read_json(StringIO(text), dtype=False).astype(float) if len(given) else given
+    measured: _Measured = {}
     changed = {}
-    rows = zip(df["trial_index"], df["arm_name"], df["metric_signature"], given, kept, strict=True)
-    for index, arm, metric, before, value in rows:
-        means.setdefault((int(index), arm), {})[metric] = value
+    columns = [df[name] for name in ("trial_index", "arm_name", "metric_signature")]
+    columns += [given["mean"].tolist(), kept["mean"].tolist(), kept["sem"].tolist()]
+    for index, arm, metric, before, value, sem in zip(*columns, strict=True):
+        measured.setdefault((int(index), arm), {})[metric] = value, sem
         if abs(value - before) > 1e-6 * abs(before):
             changed[int(index)] = before, value
-    return means, changed
+    return measured, changed
 
 
 def _of_trial(
-    trial: BaseTrial, means: _Means, space: AxSpace, objective: AxObjective
+    trial: BaseTrial, measured: _Measured, space: AxSpace, objective: AxObjective
 ) -> Iterator[HostTrial]:
     is_batch = isinstance(trial, BatchTrial)
     given_up = {arm.name for arm in trial.abandoned_arms}
@@ -164,11 +174,13 @@ def _of_trial(
         except UserInputError:  # a strategy takes no value at such a context
             context = None
         record = (trial._get_candidate_metadata(arm.name) or {}).get(RECORD)
+        value, std = objective.result(measured.get((trial.index, arm.name), {}))
         yield HostTrial(
             f"{trial.index}_{place}" if is_batch else trial.index,
             space.point_of(arm.parameters),
             status,
-            objective.value(means.get((trial.index, arm.name), {})) if status == "told" else None,
+            value if status == "told" else None,
             context,
             record if isinstance(record, str) else None,
+            std,
         )

@@ -10,18 +10,21 @@ from typing import Any, Literal
 from botorch_ext.exceptions import BrokenStudyError, NewerStudyError
 from botorch_ext.strategies.plain_events import from_json, to_json
 
-# The version of records that is written, and those that are read; version 1 has no descriptions.
-_VERSION, _READ = 2, (1, 2)
+# The version of records that is written, and those that are read; version 1 has no descriptions,
+# and version 2 no standard errors.
+_VERSION, _READ = 3, (1, 2, 3)
 
 Status = Literal["running", "told", "failed", "abandoned"]
-#: A fact about a trial: its kind, the key of the trial, and the value, if there is one.
-Fact = tuple[str, int | str, float | None]
+#: A value, or a value and its standard error.
+Result = float | tuple[float, float]
+#: A fact about a trial: its kind, the key of the trial, and the result, if there is one.
+Fact = tuple[str, int | str, Result | None]
 
 _WITH_VALUE = ("told", "attached", "corrected")
 _KINDS = (*_WITH_VALUE, "failed", "abandoned")
-# The known state of a trial: it runs, it was abandoned, or its value.
+# The known state of a trial: it runs, it was abandoned, or its result.
 _RUNS, _GONE = "runs", "gone"
-_Known = dict[int | str, str | float]
+_Known = dict[int | str, str | Result]
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class HostTrial:
         context: The context of the trial, ``d_z`` numbers; None if there is none.
         record: The record that `HostedStrategy.ask` returned with the trial; None if something else
             asked for it.
+        std: The standard error of the value; None if it is not known.
     """
 
     key: int | str
@@ -46,12 +50,20 @@ class HostTrial:
     value: float | None = None
     context: list[float] | None = None
     record: str | None = None
+    std: float | None = None
 
     @property
     def outcome(self) -> Status:
         """The status, where a told trial without a finite value counts as failed."""
         is_told = self.value is not None and math.isfinite(self.value)
         return "failed" if self.status == "told" and not is_told else self.status
+
+    @property
+    def result(self) -> Result | None:
+        """The value, with its standard error if that is known; None unless the trial is told."""
+        if self.value is None or self.outcome != "told":
+            return None
+        return self.value if self.std is None else (self.value, self.std)
 
 
 @dataclass(frozen=True)
@@ -113,8 +125,9 @@ class Record:
         )
 
 
-def _fact(kind: str, key: int | str, value: float | None = None) -> Fact:
-    if kind not in _KINDS or (kind in _WITH_VALUE) != isinstance(value, int | float):
+def _fact(kind: str, key: int | str, value: Any = None) -> Fact:
+    value = tuple(value) if isinstance(value, list) else value
+    if kind not in _KINDS or (kind in _WITH_VALUE) != isinstance(value, int | float | tuple):
         raise ValueError(
             f"facts must have a known kind and a value if it needs one, got {[kind, key, value]}"
         )
@@ -206,11 +219,11 @@ def _note(known: _Known, fact: Fact) -> None:
     known[key] = _GONE if value is None else value
 
 
-def _can_follow(fact: Fact, before: str | float | None) -> bool:
+def _can_follow(fact: Fact, before: str | Result | None) -> bool:
     """Whether a fact can follow the known state of its trial; None for no known state."""
     kind, _, _ = fact
     if kind == "corrected":
-        return isinstance(before, float | int)
+        return not isinstance(before, str | None)
     if kind == "attached":
         return before in (None, _GONE)
     return before == _RUNS
@@ -231,15 +244,14 @@ def taken_back(facts: Sequence[Fact], trials: Sequence[HostTrial]) -> list[int |
 
 
 def _new(
-    trial: HostTrial, before: str | float | None, takes: Callable[[HostTrial], bool]
+    trial: HostTrial, before: str | Result | None, takes: Callable[[HostTrial], bool]
 ) -> Fact | None:
     """The new fact that follows from the state of a trial; None if there is nothing new."""
-    outcome = trial.outcome
-    value = trial.value if outcome == "told" else None
+    outcome, value = trial.outcome, trial.result
     if before == _RUNS:
         return None if outcome == "running" else (outcome, trial.key, value)
     if value is None or value == before:
         return None
-    if isinstance(before, float | int):
+    if not isinstance(before, str | None):
         return "corrected", trial.key, value
     return ("attached", trial.key, value) if takes(trial) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ from botorch_ext.integrations.host_trials import (
     Fact,
     HostTrial,
     Record,
+    Result,
     facts_of,
     own_records,
     taken_back,
@@ -52,8 +54,9 @@ class HostedStrategy:
       know of it.
     - A trial that failed, or whose value is not finite, is abandoned as failed, so that methods
       look elsewhere. A cancelled trial is abandoned. A value that comes later is attached.
-    - A value that has changed is corrected. If a value is removed after the record of the next
-      trial has stored it, the value stays known, with a warning.
+    - A standard error is told with its value if the method takes standard errors.
+    - A value that has changed, or its standard error, is corrected. If a value is removed after
+      the record of the next trial has stored it, the value stays known, with a warning.
 
     The caller must make sure that nothing else asks between `follow` and storing the record of the
     next trial.
@@ -116,6 +119,8 @@ class HostedStrategy:
             HostWarning: If a value was removed, or a record does not fit the records before it;
                 each once. Also the first time that the strategy cannot use a value.
         """
+        if self._fresh.refuses_std is not None:
+            trials = [replace(trial, std=None) for trial in trials]
         self._read(trials)
         records, strangers = own_records(trials, self._record_of)
         facts = facts_of(trials, records, self._takes)
@@ -275,21 +280,22 @@ class HostedStrategy:
         self._number = 1 + max((record.number for record in asked), default=-1)
 
     def _event(
-        self, kind: str, id: int, value: float | None, trial: HostTrial, record: Record | None
+        self, kind: str, id: int, result: Result | None, trial: HostTrial, record: Record | None
     ) -> Event:
         like = self._fresh.domain.like
+        value, std = result if isinstance(result, tuple) else (result, None)
         if kind == "asked" and record is not None:
             context = None if record.context is None else like.new_tensor(record.context)
             return Asked(Trial(id, like.new_tensor(record.x), context, record.info))
         if value is None:
             return Abandoned(id, failed=kind == "failed")
         if kind == "told":
-            return Told(id, value)
+            return Told(id, value, std=std)
         if kind == "corrected":
-            return Corrected(id, value)
+            return Corrected(id, value, std=std)
         x, context = self._place_of(trial)
         info = self._fresh._info_of_attached(x.unsqueeze(0), context)
-        return Attached(Trial(id, x, context, info), value)
+        return Attached(Trial(id, x, context, info), value, std=std)
 
     def _read(self, trials: Sequence[HostTrial]) -> None:
         """Read the records of trials, and find out which records are of this strategy."""

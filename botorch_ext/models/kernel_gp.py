@@ -133,19 +133,20 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         """Freeze a fitted BoTorch GP: the same posterior with fixed hyperparameters.
 
         Args:
-            model: A single-output exact GP with homoskedastic Gaussian noise, such as
-                `SingleTaskGP`; its input and outcome transforms are kept.
+            model: A single-output exact GP with Gaussian noise, such as `SingleTaskGP`, also with
+                ``train_Yvar``; its input and outcome transforms are kept.
 
         Returns:
-            A `KernelGP` with the data of ``model``.
+            A `KernelGP` with the data of ``model``. If the noise of observations differs, its noise
+            variance is their mean, as for BoTorch's predictions.
 
         Raises:
-            ValueError: If it is not an exact GP, or has several outputs or tasks, batched training
-                data, or noise that differs between points.
+            ValueError: If it is not an exact GP, or has several outputs or tasks, or batched
+                training data.
         """
-        arguments, X, y = _frozen_parts(model)
+        arguments, X, y, relative_noise = _frozen_parts(model)
         frozen = cls(**arguments)
-        frozen._append(X, y)
+        frozen._append(X, y, relative_noise=relative_noise)
         return frozen
 
     @property
@@ -733,10 +734,12 @@ class KernelGP(GrowingPosterior, Model, FantasizeMixin):
         return values.detach(), gradient.nan_to_num(0.0, 0.0, 0.0)
 
 
-def _frozen_parts(model: GPyTorchModel) -> tuple[dict[str, Any], Tensor, Tensor]:
+def _frozen_parts(
+    model: GPyTorchModel,
+) -> tuple[dict[str, Any], Tensor, Tensor, Tensor | None]:
     """The arguments of a `KernelGP` with the kernel, noise variance, prior mean and transforms of a
-    fitted model, and the model's transformed data, ``n x d`` and ``n``; raises as
-    `KernelGP.from_botorch` does."""
+    fitted model; the model's transformed data, ``n x d`` and ``n``; and their relative noise, None
+    for ones. Raises as `KernelGP.from_botorch` does."""
     if not isinstance(model, ExactGP) or isinstance(model, MultiTaskGPyTorchModel):
         raise ValueError(
             f"model must be an exact GP of a single task, got a {type(model).__name__}"
@@ -750,15 +753,15 @@ def _frozen_parts(model: GPyTorchModel) -> tuple[dict[str, Any], Tensor, Tensor]
     if X.ndim != 2:
         raise ValueError(f"model must have unbatched training data, got shape {tuple(X.shape)}")
     noise = model.likelihood.noise.detach().reshape(-1)  # pyright: ignore
-    if not bool((noise == noise[0]).all()):
-        raise ValueError("model must have the same noise variance at every point")
+    is_equal = bool((noise == noise[0]).all())
+    own = noise[0].clone() if is_equal else noise.mean()
     arguments = {
         "kernel": model.covar_module,
-        "noise_variance": noise[0].clone(),
+        "noise_variance": own,
         "mean": model.mean_module,
         "input_transform": deepcopy(getattr(model, "input_transform", None)),
         "outcome_transform": deepcopy(getattr(model, "outcome_transform", None)),
         "dtype": X.dtype,
         "device": X.device,
     }
-    return arguments, X, y
+    return arguments, X, y, None if is_equal else noise / own

@@ -274,12 +274,13 @@ class ImprovementElsewhere:
 
 
 class TimesProbability:
-    """Another objective plus a log probability: the logarithm of a product.
+    """Another objective plus a multiple of a log probability.
 
     Args:
-        other: The other objective; None for the log probability alone.
+        other: The other objective; None for the multiple of the log probability alone.
         event: The log probability as a function of features, such as a
             `botorch_ext.hyperparameters.feasibility.Feasibility`.
+        weight: The multiplier.
         inputs: The map from ``n x d`` points to features,
             `botorch_ext.hyperparameters.inputs.Inputs`.
         context: The ``d_z`` numbers of the context, or None.
@@ -287,20 +288,27 @@ class TimesProbability:
 
     span = IntegratedImprovement.span
 
-    def __init__(self, other: Any, event: Any, inputs: Any, context: Tensor | None = None) -> None:
-        self._other, self._event = other, event
+    def __init__(
+        self,
+        other: Any,
+        event: Any,
+        weight: float,
+        inputs: Any,
+        context: Tensor | None = None,
+    ) -> None:
+        self._other, self._event, self._weight = other, event, weight
         self._inputs, self._context = inputs, context
 
     def value(self, X: Tensor) -> Tensor:
         """The ``n`` values at ``n x d`` points."""
-        log = self._event.log_probability(self._inputs.at(X, self._context))
+        log = self._weight * self._event.log_probability(self._inputs.at(X, self._context))
         return log if self._other is None else self._other.value(X) + log
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The ``n`` values and the ``n x d`` gradients at ``n x d`` points."""
         F = self._inputs.at(X, self._context)
         log, by_features = self._event.log_probability_and_gradient(F)
-        by_point = self._inputs.pullback(X, by_features)
+        log, by_point = self._weight * log, self._weight * self._inputs.pullback(X, by_features)
         if self._other is None:
             return log, by_point
         value, gradient = self._other.value_and_gradient(X)
@@ -314,7 +322,7 @@ class WhereLikely:
     Args:
         other: The other objective, with differences that are small beside 1e4.
         event: The log probability, as for `TimesProbability`.
-        weight: The multiplier of the log probability.
+        weight: Its multiplier.
         threshold: The threshold, a probability.
         inputs: As for `TimesProbability`.
         context: The ``d_z`` numbers of the context, or None.

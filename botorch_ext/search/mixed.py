@@ -18,10 +18,11 @@ from numpy import ndarray
 from torch import Tensor
 
 from botorch_ext.domains import Box
+from botorch_ext.domains.function_constraints import FunctionConstraints
 from botorch_ext.domains.ranks import highest_first
 from botorch_ext.search.ascent import batched_lbfgsb, feasible_ascent, slsqp
 from botorch_ext.search.objectives import Objective, evaluate, on_unit_cube
-from botorch_ext.search.screening import spread_best
+from botorch_ext.search.screening import near_points, spread_best
 
 ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
 
@@ -37,6 +38,10 @@ _FIRST_TOLERANCE, _FIRST_ITERATIONS, _MOST_ITERATIONS = 1e-7, 30, 200
 # The number of neighbours of the best point that ascend before it is accepted, and the least lead
 # of a rival, relative to the spread of the screened values.
 _NUM_RIVALS, _LEAST_LEAD = 24, 1e-6
+# The walk of the best point along functions without gradients: the number of rounds and of points
+# in each of them; the first and the last distance of these points, in sides of the box; and the
+# factors of the distance after a gain and without one.
+_NUM_ROUNDS, _NUM_AROUND, _DISTANCES, _LONGER, _SHORTER = 60, 32, (0.1, 2e-3), 1.5, 0.5
 
 
 class MixedSearch:
@@ -54,8 +59,9 @@ class MixedSearch:
         self._objective, self._box, self._tolerance = objective, box, tolerance
         self._values = values
         self._continuous = [j for j in range(box.dim) if j not in box.stepped]
-        looks = box.constraints is not None and bool(box.constraints[0][:, self._continuous].any())
-        self._is_stopped = looks
+        self._is_stopped = bool({*box.constrained} & {*self._continuous})
+        given = box.constraints
+        self._functions = given if isinstance(given, FunctionConstraints) else None
         # Of neighbours: whether two numbers differ.
         self._kinds = (False, True) if len(box.distances) > 1 else (False,)
         self._moves = {False: list(_moves_of_one(box)), True: list(_moves_of_two(box))}
@@ -83,7 +89,7 @@ class MixedSearch:
                 break
             x, f = self._by_turns(rival, value)
         last = max(self._tolerance, _LEAST_GAIN) if self._is_stopped else self._tolerance
-        return self._climbed(x, f, last, _MOST_ITERATIONS)
+        return self._walked(*self._climbed(x, f, last, _MOST_ITERATIONS))
 
     def _rounded(self, starts: Tensor) -> Tensor:
         """The ends of ascents in which whole numbers are continuous, rounded."""
@@ -99,6 +105,9 @@ class MixedSearch:
         X, f, rows = X.clone(), f.clone(), torch.arange(len(X), device=X.device)
         for _ in range(_MAX_TURNS):
             X[rows], f[rows] = self._climbed(X[rows], f[rows])
+            if self._box.stepped:
+                top = f.argmax(dim=0, keepdim=True)
+                X[top], f[top] = self._walked(X[top], f[top])
             stepped, height = self._stepped(X[rows], f[rows])
             moved = height > f[rows]
             X[rows], f[rows] = stepped, height
@@ -119,18 +128,37 @@ class MixedSearch:
         on to their end."""
         if not self._continuous:
             return X, f
-        box = self._box
+        box, functions, feasible = self._box, self._functions, X
         scaled = on_unit_cube(self._objective.value_and_gradient, box, self._values)
         if self._is_stopped:
             ends, heights = feasible_ascent(
                 scaled, box.to_unit(X), lambda U: box.contains(box.from_unit(U)), _STEPS_INSIDE
             )
+            if functions is not None:  # an ascent along them may end at a worse point
+                feasible = box.from_unit(ends)
+                X, f = _better(X, f, feasible, evaluate(self._objective, feasible))
+                num_sliding = num_sliding if functions.comparisons else 0
             for row in spread_best(heights, box.from_unit(ends), box, num_sliding).tolist():
                 ends[row] = self._slid(scaled, ends[row], tolerance, max_iterations)
         else:
             ends, _ = batched_lbfgsb(scaled, box.to_unit(X), tolerance, max_iterations)
-        ends = box.nearby(box.from_unit(ends), X)
+        ends = box.nearby(box.from_unit(ends), feasible)
         return _better(X, f, ends, evaluate(self._objective, ends))
+
+    def _walked(self, x: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
+        """The best of random points around a point, ``1 x d``, then around that one, and its value,
+        ``(1,)``: for functions without gradients. Without them, the point itself."""
+        if self._functions is None or not (self._functions.called and self._continuous):
+            return x, f
+        distance, least = _DISTANCES
+        for seed in range(_NUM_ROUNDS):
+            X = near_points(x, self._box, _NUM_AROUND, seed, (distance,))
+            best, height = _highest(X, evaluate(self._objective, X))
+            distance *= _LONGER if bool(height > f) else _SHORTER
+            x, f = _better(x, f, best, height)
+            if distance < least:
+                break
+        return x, f
 
     def _slid(
         self, scaled: ValueAndGradient, start: Tensor, tolerance: float, max_iterations: int
@@ -138,13 +166,19 @@ class MixedSearch:
         """The end of an ascent along the constraints (SLSQP) from one ``d``-dim start in the unit
         cube."""
         box, free = self._box, self._continuous
-        constraints: Any = box.constraints
-        A, b = (tensor.double().cpu().numpy() for tensor in constraints)
+        if (functions := self._functions) is None:
+            constraints: Any = box.constraints
+            A, b = (tensor.double().cpu().numpy() for tensor in constraints)
+        else:
+            A, b = np.zeros((0, box.dim)), np.zeros(0)
         looks = A[:, free].any(axis=1)
         A, b = A[looks], b[looks]
         # In units of the largest change of each constraint within the box.
         sizes = np.abs(A[:, free]) @ (box.upper - box.lower).double().cpu().numpy()[free]
         A, b = A / sizes[:, None], b / sizes
+        units: Any = None
+        if functions is not None:  # the sizes of their terms at the start
+            units = functions.slack_and_gradient(box.from_unit(start[None]))[1].squeeze(0)
 
         def at(free_entries: ndarray) -> Tensor:
             U = start.clone()
@@ -157,7 +191,13 @@ class MixedSearch:
             X = box.from_unit(U)
             rows = torch.cat([gradient, X, box.stretch(X)]).double().cpu().numpy()
             slopes = np.vstack([rows[0, free], -A[:, free] * rows[2, free]])
-            return np.append(float(value), b - A @ rows[1]), slopes
+            values = np.append(float(value), b - A @ rows[1])
+            if functions is None:
+                return values, slopes
+            slack, _, own = functions.slack_and_gradient(X)
+            more = torch.cat([slack.unsqueeze(-1), own * box.stretch(X)], dim=-1)[0]
+            more = (more / units.unsqueeze(-1)).nan_to_num(0.0).double().cpu().numpy()
+            return np.append(values, more[:, 0]), np.vstack([slopes, more[:, 1:][:, free]])
 
         bounds, first = [(0.0, 1.0)] * len(free), start[free].double().cpu().numpy()
         end = slsqp(joint, first, bounds, tolerance, max_iterations)

@@ -116,8 +116,9 @@ class Strategy(NotedWarnings):
         num_initial: The number of points that are asked first, which count as steps: Sobol points
             of a box, random members of a finite set, or a random one of the ``actions`` of an ask.
             None, allowed if `least_initial` is positive: first points are asked until
-            `least_initial` results are initial, told, attached or pending; `starts_near_middle`
-            says where they may lie.
+            `least_initial` results are initial, told, attached or pending. Failed trials count
+            too, where at least three results do. `starts_near_middle` says where the points may
+            lie.
         context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. Every ask
             then needs a context. None: no contexts.
         minimize: Whether small values are good. All values that are given and returned are then
@@ -1157,10 +1158,10 @@ class Strategy(NotedWarnings):
             self._apply(Asked(trial))
         return trial
 
-    def _is_play(self, id: int) -> bool:
-        """Whether the method chose a trial, which may be the next one: it is neither attached nor
-        one of the first points."""
-        is_first = self._first_points.include(self.history, id)
+    def _is_play(self, id: int, info: dict[str, Any] | None = None) -> bool:
+        """Whether the method chose a trial, which may be the next one with a recorded ``info``: it
+        is neither attached nor one of the first points."""
+        is_first = self._first_points.include(self.history, id, info)
         return not is_first and not self.history.is_attached(id)
 
     def _require_outside(self, message: str) -> None:
@@ -1281,7 +1282,7 @@ class Strategy(NotedWarnings):
     def _prepare(self, event: Event) -> None:
         """Checks an event from elsewhere, and recalls what was decided with it."""
         self.check_event(event)
-        if type(event) is not Asked or not self._is_play(event.trial.id):
+        if type(event) is not Asked or not self._is_play(event.trial.id, event.trial.info):
             return
         try:
             self._recall(event.trial)

@@ -16,6 +16,8 @@ from botorch_ext.strategies.events import History
 
 # The largest number of first points, which are made together with the strategy.
 _MOST = 2**20
+# The number of results without which failed trials do not end the first points.
+_FEWEST = 3
 # The share of each side in which points near the middle of a box lie.
 _SHARE = 0.5
 
@@ -28,7 +30,7 @@ class FirstPoints(Immutable):
         domain: The domain of the points.
         seed: The seed of the points; an ask with actions has a seed of its own.
         num: The number of points. None: as many as it takes until ``least`` results are initial,
-            told, attached or pending.
+            told, attached or pending, failed trials included, of which at least three are results.
         least: The number of results before a model chooses.
         num_given: The number of initial results.
         near_middle: Whether the points of a box that has many dimensions, all continuous and
@@ -70,13 +72,23 @@ class FirstPoints(Immutable):
         """The first points of another domain."""
         return FirstPoints(domain, *self._arguments)
 
-    def include(self, history: History, id: int) -> bool:
-        """Whether a trial, which may be the next one, is one of the first points."""
+    def include(self, history: History, id: int, info: dict[str, Any] | None = None) -> bool:
+        """Whether a trial is one of the first points.
+
+        Args:
+            history: The history so far.
+            id: The id of the trial, which may be the next one.
+            info: What is recorded of the next trial, in a replay.
+        """
         if self._num_known is None:
             return history.asked_before(id) < self.num
         if id < len(history.trials):
-            return "initial" in history.trials[id].info
-        return id - len(history.abandoned) - len(history.withdrawn) < self.num
+            info = history.trials[id].info
+        if info is not None:  # another version may have asked more of them, or fewer
+            return "initial" in info
+        results = id - len(history.abandoned) - len(history.withdrawn)
+        is_short = results + len(history.failed) < self.num
+        return is_short or results + self._num_known < _FEWEST
 
     def at(
         self, history: History, id: int, choices: Choices, seed: int

@@ -14,6 +14,7 @@ from botorch_ext.checks import one_number, short
 from botorch_ext.domains import Space
 from botorch_ext.exceptions import ObjectiveError, RepeatedFailures
 from botorch_ext.strategies import Trial
+from botorch_ext.strategies.event_checks import measured
 
 # A bug fails at every point; a region that fails may hold the first one or two points by chance.
 _LEAST_AT_FIRST = 3
@@ -75,18 +76,24 @@ def require_taken(objective: Callable[..., Any], num_arguments: int) -> None:
         )
 
 
-def checked_result(returned: Any, names: Sequence[str]) -> tuple[float, dict[str, float]]:
-    """What an objective returned, as a value and its outcomes by name.
+def checked_result(
+    returned: Any, names: Sequence[str], takes_std: bool = False, id: int = 0
+) -> dict[str, Any]:
+    """What an objective returned, as `measured` gives it: value, outcomes, std and repeats.
 
     Args:
-        returned: A number; or, for a strategy that takes outcomes, a number and a dict of them.
+        returned: A number; or, for a strategy that takes them, a list of repeats, or a dict of a
+            value and its std. For a strategy with outcomes one of these and a dict of outcomes.
         names: The names of the outcomes that the strategy takes.
+        takes_std: Whether the strategy takes standard errors and repeats.
+        id: The id of the trial, for messages.
 
     Raises:
         ObjectiveError: It is something else, so that every evaluation would fail.
-        ValueError: A number is NaN or infinite, so that this evaluation failed.
+        ValueError: A number is NaN or infinite, or the std is not positive, so that this evaluation
+            failed.
     """
-    wanted, outcomes = "one number", {}
+    wanted, outcomes, std = "one number", {}, None
     try:
         if names:
             wanted = f"a number and a dict of {', '.join(map(repr, names))}"
@@ -94,13 +101,21 @@ def checked_result(returned: Any, names: Sequence[str]) -> tuple[float, dict[str
             outcomes = {name: one_number(given[name], name) for name in names}
             if len(given) > len(names):
                 raise ValueError(f"there are outcomes besides {names}")
-        value = one_number(returned, "objective")
+        if takes_std:
+            wanted += ' (or a list of repeats, or {"value": ..., "std": ...}, for the number)'
+        value = returned
+        if takes_std and isinstance(value, dict):
+            std, value = one_number(value["std"], "std"), value["value"]
+        values = value if takes_std and isinstance(value, list) else [value]
+        values = [one_number(each, "objective") for each in values]
+        if not values:
+            raise ValueError("there are no repeats")
     except (TypeError, ValueError, LookupError):
         raise ObjectiveError(f"objective must return {wanted}, got {short(returned)}") from None
-    for number in (value, *outcomes.values()):
+    for number in (*values, *outcomes.values()):
         if not math.isfinite(number):
             raise ValueError(f"objective must return a finite value, got {number}")
-    return value, outcomes
+    return measured(id, values, outcomes, std)
 
 
 @dataclass

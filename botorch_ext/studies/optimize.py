@@ -92,8 +92,10 @@ def optimize(
 
     Args:
         objective: A function from a ``d``-dim point to a number. If the domain is a `Space`, the
-            point is a dict of values by name. With outcomes it returns them too, as in
-            ``84.1, {"impurity": 3.2}``. With a process pool the function must be picklable.
+            point is a dict of values by name. It may return repeats, ``[84.1, 85.3]``, or the
+            number with its standard error, ``{"value": 84.1, "std": 0.4}``. With outcomes it
+            returns them too, as in ``84.1, {"impurity": 3.2}``. With a process pool the function
+            must be picklable.
         domain: Bounds, a `Box`, a `Space` of named parameters or a `FiniteSet`. Bounds are a list
             of pairs, as in ``[(0, 20), (1, 80)]``, or a tensor of two rows, lower then upper. Or a
             strategy or a `Study` to continue, such as the strategy of an earlier result.

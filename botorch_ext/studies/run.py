@@ -167,9 +167,11 @@ def run(
         strategy: The strategy, or the `Study`.
         objective: A function from a ``d``-dim point to a number; with contexts, from a point and
             its ``d_z``-dim context. If the domain is a `Space`, the point is a dict of values by
-            name, the ``params`` of the trial. If the strategy has `outcome_names`, the function
-            returns the number and a dict of the outcomes, as in ``0.7, {"pressure": 3.1}``. With a
-            process pool the function must be picklable.
+            name, the ``params`` of the trial. In place of the number it may return repeats,
+            ``[84.1, 85.3]``, or the number with its standard error, ``{"value": 84.1, "std":
+            0.4}``, for a strategy that takes them. If the strategy has `outcome_names`, the
+            function returns the number and a dict of the outcomes, as in ``0.7, {"pressure":
+            3.1}``. With a process pool the function must be picklable.
         num_trials: The total number of trials that the strategy is asked.
         contexts: The contexts of the trials, for strategies with contexts. A function from the
             number of a trial to its context, called just before the trial is asked, and again if
@@ -198,10 +200,11 @@ def run(
             The run ends sooner if the first ``max_pending`` trials, and at least three, all fail in
             the same way.
         callback: A function that the run calls in this thread after each told trial, with the trial
-            and its value as the objective returned it. The value is NaN if the trial was given up.
-            The run ends if the function returns True; other return values are ignored. An exception
-            of the function ends the run at once, and is raised after the values that have come were
-            told. Values that are told at such an end, or after Ctrl-C, are not passed to it.
+            and its value as the objective returned it, or the average of repeats. The value is NaN
+            if the trial was given up. The run ends if the function returns True; other return
+            values are ignored. An exception of the function ends the run at once, and is raised
+            after the values that have come were told. Values that are told at such an end, or after
+            Ctrl-C, are not passed to it.
         time_limit: Seconds after which nothing more is asked. No evaluation is cut short.
         target: The value that is good enough. The run ends once the best value, as in the result,
             is at least the target, or at most the target for a cost. Values of earlier runs and of

@@ -46,7 +46,7 @@ from botorch_ext.studies.target import Target, interrupt_later
 from botorch_ext.studies.threads import in_worker_thread
 
 # A function of a point, or of a point and its context; a point of a space is a dict by name. It
-# returns a number, or a number and the outcomes by name.
+# returns a number, repeats or a number and its standard error, also with the outcomes by name.
 Objective = Callable[..., Any]
 
 # Seconds without a result before the executor is looked at.
@@ -192,7 +192,7 @@ class RunningStudy:
             self._retry_or_give_up(trial, ended)
             return
         try:
-            value, outcomes = self._checked(future.result())
+            measured = self._checked(trial, future.result())
         except ObjectiveError:
             raise
         except BrokenExecutor as error:
@@ -212,13 +212,14 @@ class RunningStudy:
             del self.under_way[future]
             self._retry_or_give_up(trial, error)
         else:
-            self.target.tell(trial, value, outcomes)
+            self.target.tell(trial, measured)
             del self.under_way[future]
             self.failed.value_came()
-            self.stopping.call(trial, value)
+            self.stopping.call(trial, measured["value"])
 
-    def _checked(self, returned: Any) -> tuple[float, dict[str, float]]:
-        return checked_result(returned, self.target.outcome_names)
+    def _checked(self, trial: Trial, returned: Any) -> dict[str, Any]:
+        target = self.target
+        return checked_result(returned, target.outcome_names, target.takes_std, trial.id)
 
     def _keep_finished(self) -> None:
         """Tells the values that have come, and gives up trials whose value is not finite. A trial
@@ -229,18 +230,18 @@ class RunningStudy:
             # Ctrl-C reaches the workers of a pool too, as an exception of the objective.
             if future.cancelled() or future.exception() is not None:
                 continue
-            trial, value = self.under_way[future].trial, None
+            trial, measured = self.under_way[future].trial, {}
             try:
                 try:
-                    value, outcomes = self._checked(future.result())
+                    measured = self._checked(trial, future.result())
                 except ObjectiveError:
                     continue
                 except ValueError as error:
                     failures.append(self._give_up(trial, error))
                 else:
-                    self.target.tell(trial, value, outcomes)
+                    self.target.tell(trial, measured)
             except Exception as error:  # noqa: BLE001 - the error that ended the run is raised
-                what = "the failure" if value is None else value
+                what = measured.get("value", "the failure")
                 lost.append(f"{what} for trial {trial.id} at {trial.place} ({error})")
         for said in failures:
             warnings.warn(said, TrialFailedWarning, stacklevel=4)

@@ -61,8 +61,8 @@ def same_points(one: Domain, other: Domain) -> bool:
 
 def _one_by_one(
     function: Callable[[Any], Any], domain: Domain, outcomes: Sequence[str], X: Tensor
-) -> list[tuple[float, dict[str, float]]]:
-    """The ``n`` values of a function of one point, with their outcomes, at ``n x d`` points."""
+) -> list[dict[str, Any]]:
+    """The ``n`` results of a function of one point at ``n x d`` points, as `checked_result`."""
     named = domain.params_of if isinstance(domain, Space) else torch.clone
     return [checked_result(function(named(x)), outcomes) for x in X.detach()]
 
@@ -71,19 +71,17 @@ class _Called(Function):
     """A function that returns a number, or a number and its outcomes.
 
     Args:
-        results: From ``n x d`` points to their ``n`` values, each with its outcomes by name.
+        results: From ``n x d`` points to their ``n`` results, as of `checked_result`.
         domain: The domain.
     """
 
-    def __init__(
-        self, results: Callable[[Tensor], list[tuple[float, dict[str, float]]]], domain: Domain
-    ) -> None:
+    def __init__(self, results: Callable[[Tensor], list[dict[str, Any]]], domain: Domain) -> None:
         super().__init__(domain, self._numbers)
         self.results = results
 
     def _numbers(self, X: Tensor) -> Tensor:
-        return X.new_tensor([value for value, _ in self.results(X)])
+        return X.new_tensor([result["value"] for result in self.results(X)])
 
     def outcomes(self, x: Tensor) -> dict[str, float]:
         """The outcomes at a ``d``-dim point."""
-        return self.results(x.unsqueeze(0))[0][1]
+        return self.results(x.unsqueeze(0))[0]["outcomes"]

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from torch import Tensor
 
@@ -32,6 +32,7 @@ class Target:
         self.asked = asked
         self.claims = None if isinstance(asked, Strategy) else Claims(_identity(asked))
         self._patience = _PATIENCE
+        self.takes_std = self.read(lambda strategy: strategy.refuses_std is None)
         # By trial that others gave up: how many trials there were when its value came.
         self._came_late: dict[int, int] = {}
 
@@ -88,22 +89,25 @@ class Target:
 
         return self._change(act)
 
-    def tell(self, trial: Trial, value: float, outcomes: Mapping[str, float]) -> None:
-        """Tells the value and the outcomes of a trial. If another process answered the trial
-        meanwhile, its answer stands: this one is attached if the trial was given up as failed, else
-        a warning shows it."""
+    def tell(self, trial: Trial, measured: Mapping[str, Any]) -> None:
+        """Tells what was measured in a trial, as `checked_result` gives it. If another process
+        answered the trial meanwhile, its answer stands: this one is attached if the trial was given
+        up as failed, else a warning shows it."""
+        value, repeats = measured["value"], measured["repeats"]
+        given = {"value": repeats or value, "outcomes": measured["outcomes"]}
+        given["std"] = measured["std"]
 
         def act(strategy: Strategy) -> str | None:
             history = strategy.history
             told = history.value_told(trial.id)
             if trial.id not in history.values and trial.id not in history.abandoned:
-                strategy.tell(trial.id, value, outcomes)
+                strategy.tell(trial.id, **given)
             elif told == value:
                 pass  # told before Ctrl-C, or before a connection broke
             elif trial.id in history.failed and strategy.refuses_attached is None:
                 since = self._came_late.setdefault(trial.id, len(history.trials))
                 if not _is_attached(strategy, trial, value, since):
-                    strategy.attach(trial.x, value, trial.context, outcomes=outcomes)
+                    strategy.attach(trial.x, context=trial.context, **given)
             elif told is not None:
                 return f"it was told {told} meanwhile, which correct changes"
             else:

@@ -126,6 +126,10 @@ SPACES = {
     "a misspelt end": (TIME.replace("high", "hihg"), "got 'hihg'; did you mean 'high'?"),
     "ends in the wrong order": (TIME.replace("9", "0"), "time: low must be at most high"),
     "a constraint of nothing": ('constraints = ["tiem <= 5"]\n' + TIME, "tiem"),
+    "a constraint that is no expression": (
+        'constraints = ["sin(time) <= 5"]\n' + TIME,
+        "sin(time)",
+    ),
     "an unknown method": ('method = "integrated_ie"\n' + TIME, "did you mean 'integrated_ei'?"),
     "outcomes without names": ("outcomes = 5\n" + TIME, "outcomes must have limits by name, got 5"),
     "an outcome without a limit": (
@@ -176,7 +180,7 @@ def test_a_study_of_a_method_with_arguments(folder, capsys):
             "size": {"type": "ordered", "values": ["S", "M", "L"]},
             "kind": {"type": "choice", "values": ["a", "b"], "descriptors": [[0], [1]]},
         },
-        "constraints": ["time + dose <= 12"],
+        "constraints": ["time + dose <= 12", "time * dose <= 20"],
         "method": "integrated_ei",
         "arguments": {"seed": 7, "num_initial": 3},
     }
@@ -187,6 +191,7 @@ def test_a_study_of_a_method_with_arguments(folder, capsys):
     assert study.minimize and study.objective == "cost" and study.strategy.seed == 7
     assert study.strategy.domain.names == ("time", "dose", "size", "kind")
     assert study.strategy.report()["num_initial"] == 3
+    assert not study.strategy.domain.contains({"time": 6, "dose": 4, "size": "S", "kind": "a"})
     sheet = shown(capsys, "ask", "lab.db", "-n", "2", "--decimal-comma")
     assert sheet.splitlines()[0] == "trial;time;dose;size;kind;cost"
     assert sheet == shown(capsys, "ask", "lab.db", "--pending", "--decimal-comma")

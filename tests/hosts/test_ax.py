@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -228,6 +229,47 @@ def test_maximisation_and_sums_of_metrics():
             ours.complete_trial(index, {"gain": gain, "loss": loss})
             hand.tell(trial.id, 2 * kept(gain) - kept(loss))
     assert values_of(ours) == [*hand.history.values.values()][:2]
+
+
+def test_standard_errors_are_told(tmp_path):
+    sems = [0.3, 0.0, math.nan, None, 0.123456789012, 3e-13]
+    told = {0: kept(0.3), 4: kept(sems[4])}
+    ours = client(algorithm="integrated_ei", objective="gain", num_initial=6)
+    hand = bx.algorithms.integrated_ei(
+        AxSpace(ours._experiment.search_space).chosen, num_initial=6, minimize=False
+    )
+    asked = ours.get_next_trials(6)
+    for trial, (index, point) in zip(hand.ask(6), asked.items(), strict=True):
+        gain, sem = round(point["x"], 3), sems[trial.id]
+        ours.complete_trial(index, {"gain": gain if sem is None else (gain, sem)})
+        hand.tell(trial, kept(gain), std=told.get(trial.id))
+    (asked,) = parameters_of(ours.get_next_trials(1))
+    space = AxSpace(ours._experiment.search_space).chosen
+    assert asked == pytest.approx(space.params(hand.ask().x), abs=1e-9)
+    assert node_of(ours).strategy.history.stds == told
+    # A standard error that comes later is a correction, which saved trials have.
+    ours.attach_data(1, {"gain": (kept(2.5), 0.7)})
+    ours.get_next_trials(1)
+    ours.save_to_json_file(str(tmp_path / "lab.json"))
+    for one in (ours, loaded("JSON", tmp_path)):
+        one.get_next_trials(1)
+        assert node_of(one).strategy.history.stds == told | {1: kept(0.7)}
+        assert node_of(one).strategy.history.corrected == {1}
+    assert parameters_of(ours.get_next_trials(1)) == parameters_of(one.get_next_trials(1))
+
+
+def test_standard_errors_of_sums_and_of_methods_that_take_none():
+    ours = client(objective="2*gain - loss", **FIXED)
+    refusing = client(num_initial=3)
+    asked, others = ours.get_next_trials(3), refusing.get_next_trials(3)
+    for index, loss in enumerate([(0.5, 0.4), (0.5, 0.0), 0.5]):
+        ours.complete_trial(index, {"gain": (asked[index]["x"], 0.15), "loss": loss})
+        refusing.complete_trial(index, {"cost": (others[index]["x"], 0.15)})
+    ours.get_next_trials(1)
+    assert node_of(ours).strategy.history.stds == {0: pytest.approx(0.5)}
+    refusing.get_next_trials(1)
+    assert node_of(refusing).strategy.history.stds == {}
+    assert len(values_of(refusing)) == 3
 
 
 def test_a_trial_that_is_complete_without_a_value_still_runs():

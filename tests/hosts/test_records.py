@@ -43,7 +43,7 @@ def history(host: Memory) -> Any:
     [
         ("no json", BrokenStudyError),
         ("{}", BrokenStudyError),
-        ('{"version":3}', NewerStudyError),
+        ('{"version":4}', NewerStudyError),
         ('{"version":1,"of":"a","number":"x","before":[],"x":[]}', BrokenStudyError),
         ('{"version":1,"of":"a","number":1,"before":[["failed",1,2]],"x":[]}', BrokenStudyError),
         ('{"version":1,"of":"a","number":1,"before":[["sold",1,2]],"x":[]}', BrokenStudyError),

@@ -336,6 +336,7 @@ ENTRIES = [
     *_in("ec_gp_ucb, pointwise dual", "hallucinate", "set, started", "box"),
     *_in("gp_bucb", "hallucinate", "set, contexts, changing", "box, started"),
     *_in("gp_ucb_sdf", "censor", "set", "box, started"),
+    *_in("gp_ucb_sdf", "censor", "curve, started"),
     *_in("cgp_ucb", "timeout", "set, contexts", "codes, contexts"),
     *_in("cgp_ucb, sum", "timeout", "set, tasks, started", "line, contexts"),
     *_in("he_gp_ucb", "ignore", "set, started"),

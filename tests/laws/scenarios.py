@@ -17,6 +17,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 import botorch_ext as bx
+from botorch_ext.codec import allow_argument
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from tests import helpers
 
@@ -55,6 +56,18 @@ _SPACE = bx.Space(
     first=bx.Real(2, 5, step=0.25, unit="s"),
     last=bx.Real(-3, -1.5, digits=2),
     constraints="first + 0.5 * last <= 4",
+)
+
+
+def _ring(params: dict[str, float]) -> float:
+    return (params["first"] - 3) ** 2 + (params["last"] + 2) ** 2 - 0.1
+
+
+allow_argument(_ring)  # studies are made again from their descriptions
+_CURVE = bx.Space(
+    first=bx.Real(2, 5, log=True),
+    last=bx.Real(-3, -1.5, digits=2),
+    constraints=["first * last >= -9", _ring],
 )
 _TREE = bx.Box([(0, 1), (2.0, 5.0)], integer=[0], conditions={1: (0, [1])})
 _BLEND = bx.Box([(0, 1), (0.1, 1)], constraints=([[1.0, 1.0], [-1.0, -1.0]], [1.0, -1.0]))
@@ -168,6 +181,7 @@ SCENARIOS: dict[str, Scenario] = {
     "tree, started": Scenario(lambda: _TREE, started=True),
     "blend, started": Scenario(lambda: _BLEND, started=True),
     "space, started": Scenario(lambda: _SPACE, started=True),
+    "curve, started": Scenario(lambda: _CURVE, started=True),
     "line, changing": Scenario(lambda: _LINE, changing=True),
     "line, contexts": Scenario(lambda: _LINE, lambda: _SEEN),
     "line, contexts, started": Scenario(lambda: _LINE, lambda: _SEEN, started=True),

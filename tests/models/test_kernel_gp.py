@@ -152,14 +152,30 @@ def test_from_botorch_keeps_the_posterior_and_grows(name):
     assert batch.indices is not None and not {0, 1} & set(batch.indices.tolist())
 
 
+@pytest.mark.parametrize("name", FITTED)
+def test_from_botorch_keeps_the_noise_of_each_observation(name):
+    yvar = torch.logspace(-3, 0, 25, dtype=torch.float64)[:, None]
+    X, y = fitted()[1:]
+    gp = SingleTaskGP(X, y[:, None], yvar, **{"outcome_transform": None} | FITTED[name]()).eval()
+    frozen, Z = KernelGP.from_botorch(gp), X[:12] + 0.3
+    for noise in (False, True):  # BoTorch predicts with the mean of the noise variances
+        expected, got = (
+            model.posterior(Z[:, None], observation_noise=noise) for model in (gp, frozen)
+        )
+        assert_close(got.mean, expected.mean, **TOL)
+        assert_close(got.variance, expected.variance, **TOL)
+    equal = KernelGP.from_botorch(
+        SingleTaskGP(X, y[:, None], torch.full_like(yvar, 0.2), outcome_transform=None)
+    )
+    assert equal.relative_noise is None and float(equal.noise_variance) == pytest.approx(0.2)
+
+
 def test_from_botorch_refuses_what_it_cannot_keep():
     X, y = draw(6, 0)
     tasks = torch.cat([X, torch.arange(6, dtype=torch.float64)[:, None] % 2], -1)
-    yvar = torch.linspace(0.1, 0.2, 6, dtype=torch.float64)[:, None]
     several_tasks = MultiTaskGP(tasks, y[:, None], -1, output_tasks=[0])
     for model, said in (
         (SingleTaskGP(X, torch.stack([y, y], -1), outcome_transform=None), "one output"),
-        (SingleTaskGP(X, y[:, None], yvar, outcome_transform=None), "same noise variance"),
         (several_tasks, "exact GP of a single task"),
         (SingleTaskVariationalGP(X, y[:, None]), "exact GP of a single task"),
     ):

@@ -304,6 +304,55 @@ def test_an_objective_that_returns_no_number_ends_the_run_at_once(returned):
     assert sorted(quiet(strategy, f, 4).ids) == list(range(4))
 
 
+def taking_repeats(**options):
+    return bx.algorithms.integrated_ei(finite(), bx.Particles(4), num_initial=9, **options)
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_objectives_return_repeats_and_standard_errors(minimize, is_kept, tmp_path):
+    seen, returned = [], [
+        0.5,
+        [0.25, 0.75],
+        [0.25],
+        {"value": 0.375, "std": 0.1},
+        {"value": [0.25, 0.75], "std": 0.2},
+        [0.5, math.nan],
+        {"value": 0.5, "std": 0.0},
+        2.0,
+    ]  # fmt: skip
+    strategy = taking_repeats(minimize=minimize)
+    asked = bx.Study(tmp_path / "lab.db", strategy) if is_kept else strategy
+    objective, said = (lambda x: returned[len(seen)]), pytest.warns(TrialFailedWarning)
+    with said as warned:
+        result = quiet(
+            asked, objective, 8, callback=lambda trial, value: seen.append(value), max_retries=0
+        )
+    said = [str(each.message) for each in warned]
+    assert "finite value, got nan" in said[0] and "std must be positive and finite" in said[1]
+    history = result.strategy.history
+    assert result.ids == [0, 1, 2, 3, 4, 7] and history.failed == {5, 6}
+    assert result.Y.tolist() == [0.5, 0.5, 0.25, 0.375, 0.5, 2.0]
+    np.testing.assert_equal(seen, [0.5, 0.5, 0.25, 0.375, 0.5, math.nan, math.nan, 2.0])
+    assert {id: history.repeats_told(id) for id in history.repeats} == dict.fromkeys(
+        (1, 4), (0.25, 0.75)
+    )
+    assert history.stds == {3: 0.1, 4: 0.2}
+    assert result.best_value == (0.25 if minimize else 2.0)
+
+
+@pytest.mark.parametrize("returned", [[], (1.0, 0.1), torch.zeros(2), {"value": 1.0}, {}], ids=repr)
+def test_an_objective_that_returns_no_repeats_ends_the_run_at_once(returned):
+    with pytest.raises(ObjectiveError, match=r"objective must return one number \(or a .*, got"):
+        quiet(taking_repeats(), lambda x: returned, 5)
+
+
+def test_objectives_of_methods_for_equal_noise_return_one_number():
+    for returned in ([0.5, 0.6], {"value": 0.5, "std": 0.1}):
+        with pytest.raises(ObjectiveError, match="objective must return one number, got"):
+            quiet(RowsInTurn(finite()), lambda x, y=returned: y, 5)
+
+
 def test_what_could_never_work_is_never_asked_for():
     strategy = make(finite())
     with pytest.raises(ObjectiveError, match="objective"):

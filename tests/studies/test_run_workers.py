@@ -196,9 +196,9 @@ def test_a_second_ctrl_c_while_results_are_told_loses_none(monkeypatch):
     strategy, twin = make(finite()), make(finite())
     tell = type(strategy).tell
 
-    def interrupted_tell(self, *given):
+    def interrupted_tell(self, *given, **named):
         signal.raise_signal(signal.SIGINT)
-        tell(self, *given)
+        tell(self, *given, **named)
 
     monkeypatch.setattr(type(strategy), "tell", interrupted_tell)
     with pytest.raises(KeyboardInterrupt):

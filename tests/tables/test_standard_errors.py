@@ -89,6 +89,17 @@ def test_a_table_attaches_them_and_all_trials_show_them(folder, capsys, minimize
     assert again.history.repeats == study.strategy.history.repeats
 
 
+def test_a_result_with_another_standard_error_is_the_same_one(folder):
+    """A sheet to which the column was added later would otherwise attach everything twice."""
+    study, row = begun(), {"time": 0.5, "yield": 48.0}
+    study.attach([row | {"yield std": 0.5}])
+    for again in (row, row | {"yield std": 0.2}):
+        with pytest.raises(TableError, match=r"row 0 is the result of trial 0 once more .* repeat"):
+            study.attach([again])
+    study.attach([row | {"yield std": 0.2}], repeat=True)
+    assert study.strategy.history.stds == {0: 0.5, 1: 0.2}
+
+
 def test_wrong_cells_are_named(folder):
     study = begun()
     for row, message in (

@@ -132,7 +132,7 @@ DOMAINS = [
     row("Real", "low=number high=number step=size digits=count-from-zero", low=1.0, high=5.0),
     row("Integer", "low=whole high=whole step=count", low=3, high=9),
     row("Choice", "values=choices", values=["a", "b"]),
-    row("Space", "x=object", x=bx.Real(0.0, 1.0)),
+    row("Space", "x=object constraints=limits-of-space", x=bx.Real(0.0, 1.0)),
     row("FiniteSet", points=ROWS),
     row("ContextSpace", "domain=some-domain", domain=bx.Box([[0.0], [1.0]])),
     of("scene.box.contains", "", lambda s: {"X": s.X}),

@@ -81,6 +81,7 @@ KINDS: dict[str, list[Any]] = {
     "distribution": ["soon", -1, True],
     "radius": ["0.1", -0.1, math.nan, [0.1, 0.2, 0.3], [0.1, True], None],
     "models": [None, "models", abs, bx.CandidateModels, []],
+    "limits of space": [3, "x", "x < 1", "x * y <= 1", "sin(x) <= 1", ["x * x >= 2"], [abs], [{}]],
     "limits": [(1.0, 1.0), (0.0, math.inf), (1.0, 0.0), 1.0, ("0", "1"), (0.0, 1.0, 2.0)],
     "names": ["model", [1], 1],
     "square": [[[1.0, 2.0]], [["a"]], [[1.0, 2.0], [2.0, 1.0]], [[math.nan]], "x"],

@@ -43,7 +43,10 @@ _NUM_DRAWS = 8
 # The largest number of observations that the search for the next point uses.
 _MOST_ROWS = 1000
 # The least probability of success of a point that is asked, where another one has it.
-_LEAST_SUCCESS = 0.5
+_LEAST_SUCCESS = 0.7
+# The exponent of the probability that all limits hold: with 1, trials break limits more often and
+# regrets are larger.
+_WEIGHT = 2.0
 # The least probability of each limit at a point to improve on.
 _LEAST_TO_IMPROVE_ON = 0.5
 
@@ -79,13 +82,14 @@ class ImprovementStrategy(ParticleStrategy):
     Once a trial has failed (``abandon(trial, failed=True)``), a `Feasibility` learns from the
     failed trials and from those with a result where trials succeed. The point asked then has the
     largest product of the improvement and the probability of success. Points at which success is
-    less likely than 0.5 are asked only if no other point is found, and those at which it is less
+    less likely than 0.7 are asked only if no other point is found, and those at which it is less
     likely than 0.9 are recommended only then. A failed point does not count as pending, and is not
     asked again in the same context unless every listed point has failed there.
 
     With ``outcomes`` each result has other measured numbers too, which have limits. Every outcome
     has hyperparameter samples of its own. The point asked has the largest product of the
-    improvement and the probability that all outcomes, without their noise, are within their limits.
+    improvement and the square of the probability that all outcomes, without their noise, are within
+    their limits.
     The improvement is that on points at which each limit holds with probability 0.5 or more or, if
     there are none, on the point with the lowest mean. `best` gives the best point whose outcomes
     were measured within the limits, and `recommend` one that keeps them with probability 0.9; if
@@ -197,7 +201,7 @@ class ImprovementStrategy(ParticleStrategy):
         def feasible_improvement(of: Ensemble) -> Objective:
             own = improvement(of)
             if within_limits is not None:
-                own = TimesProbability(own, within_limits, full.inputs, context)
+                own = TimesProbability(own, within_limits, _WEIGHT, full.inputs, context)
             if not len(failed):
                 return own
             own = ImprovementElsewhere(own, self._among(failed, context))
@@ -300,7 +304,8 @@ class ImprovementStrategy(ParticleStrategy):
             return x
 
         def probability(of: Ensemble) -> Objective:
-            return TimesProbability(None, self._events(of, known, context), known.inputs, context)
+            events = self._events(of, known, context)
+            return TimesProbability(None, events, 1.0, known.inputs, context)
 
         return self._best_of(probability, known, context)
 

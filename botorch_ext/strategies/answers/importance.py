@@ -30,7 +30,7 @@ class Importance(Immutable):
     whole numbers and categories with equal probabilities. The first-order index of parameter j,
     Var(E[f | x_j]) / Var(f), is what it explains alone. The total index,
     E[Var(f | all but x_j)] / Var(f), is what it explains alone or with others. Here f is the
-    posterior mean of the mixture of all models. Linear constraints are ignored, because parameters
+    posterior mean of the mixture of all models. Constraints are ignored, because parameters
     are not independent under them.
 
     Source: Sobol 2001; the estimators of Saltelli et al. 2010, table 2 (b) and (f), the latter of

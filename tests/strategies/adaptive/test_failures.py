@@ -75,7 +75,7 @@ def test_the_point_asked_has_the_most_improvement_times_success_of_the_dense_mod
     success = dense_success(strategy, particles, points)
     assert first.info["success"] == pytest.approx(float(success[0]), abs=1e-6)
     assert first.info["log_improvement"] == pytest.approx(float(improvement[0]), abs=1e-4)
-    values = (improvement + success.log()).masked_fill(success < 0.5, -1e9)
+    values = (improvement + success.log()).masked_fill(success < 0.7, -1e9)
     assert values[0] > values[1:].max() - 1e-2
 
 
@@ -88,8 +88,8 @@ def test_no_point_below_the_threshold_is_asked_while_another_one_is_above():
         assert trial.info["success"] == pytest.approx(float(success[trial.info["index"]]), abs=1e-6)
         assert trial.info["index"] not in failed
         success[failed] = 0.0
-        assert trial.info["success"] >= 0.5 or success.max() < 0.5
-        num_low += int((success < 0.5).sum())
+        assert trial.info["success"] >= 0.7 or success.max() < 0.7
+        num_low += int((success < 0.7).sum())
         answer(strategy, strategy.ask())
     assert num_low > 100  # the threshold excludes points
 
@@ -108,7 +108,7 @@ def test_a_failed_point_is_not_asked_again_while_another_is_left():
 def test_where_everything_failed_it_goes_on():
     strategy = played(BOX, 6, fails=lambda x: True)
     trial = strategy.ask()
-    assert trial.info["success"] < 0.5
+    assert trial.info["success"] < 0.7
     assert abs(trial.info["log_improvement"]) < 100
     asked = torch.stack([each.x for each in strategy.history.trials])
     assert torch.pdist(BOX.to_unit(asked)).min() > 0.01

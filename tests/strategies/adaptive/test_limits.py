@@ -58,13 +58,13 @@ def test_the_point_asked_has_the_most_improvement_times_probability_of_the_dense
     first = strategy.clone().ask()
     points = torch.cat([first.x[None], grid()])
     within = dense_within_limits(strategy, first, points)
-    assert first.info["within_limits"] == pytest.approx(float(within[:, 0].prod()), abs=1e-7)
+    assert first.info["within_limits"] == pytest.approx(float(within[:, 0].prod()), abs=1e-6)
     X, _ = strategy.evaluated()
     feasible = (dense_within_limits(strategy, first, X) >= 0.5).all(dim=0)
     assert bool(feasible.any())
     improvement = dense_log_improvement(strategy, first, points, X[:0], baseline=X[feasible])
     assert first.info["log_improvement"] == pytest.approx(float(improvement[0]), abs=1e-4)
-    values = improvement + within.log().sum(dim=0)
+    values = improvement + 2 * within.log().sum(dim=0)
     assert values[0] > values[1:].max() - 1e-2
 
 
@@ -132,7 +132,7 @@ def test_the_point_recommended_keeps_the_limits_with_the_stated_probability(doma
     found = strategy.recommended()
     first = strategy.clone().ask()
     within = dense_within_limits(strategy, first, found.x[None])
-    assert found.feasibility == pytest.approx(float(within.prod()), abs=1e-7)
+    assert found.feasibility == pytest.approx(float(within.prod()), abs=1e-6)
     assert found.feasibility >= 0.9
     assert f"probability that all limits hold: {found.feasibility:.3g}" in repr(found)
     # No point of a grid keeps them as surely and has a better mean.

@@ -16,6 +16,7 @@ from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.search.trust_region import region_around
 from botorch_ext.strategies import Asked
 from botorch_ext.strategies.action_sets import Choices
+from botorch_ext.testing.sessions import question
 from tests.oracles.particles import dense_log_improvement, hull, model_of, standardised
 
 BOX = bx.Box([[2.0, -3.0], [5.0, -1.0]])
@@ -232,12 +233,46 @@ def test_a_trial_that_was_given_up_stands_for_no_first_point():
     strategy = make("integrated_ei", num_initial=None)
     trials = strategy.ask(8)
     for trial in trials[:3]:
-        strategy.abandon(trial.id, failed=trial.id == 0)
+        strategy.abandon(trial.id)
     more = strategy.ask(4)
     assert ["initial" in trial.info for trial in more] == [True, True, True, False]
     assert len({tuple(trial.x.tolist()) for trial in trials + more[:3]}) == 11
     with pytest.raises(ValueError, match="num_initial"):
         bx.algorithms.gp_bucb(BOX, bx.Fitted(), width=2.0, num_initial=None)
+
+
+@pytest.mark.parametrize(
+    ("num_failed", "num_given", "num_more"),
+    [(3, 0, 0), (5, 0, 0), (6, 0, 1), (8, 0, 3), (6, 1, 1), (7, 1, 2), (5, 3, 0)],
+)
+def test_failed_trials_stand_for_first_points_once_three_results_are_there(
+    num_failed, num_given, num_more
+):
+    X = BOX.sample(num_given, 3)
+    initial = (X, X.new_tensor([f(x) for x in X])) if num_given else None
+    strategy = make("integrated_ei", initial=initial, num_initial=None)
+    trials = strategy.ask(8 - num_given)
+    for trial in trials:
+        if trial.id < num_failed:
+            strategy.abandon(trial, failed=True)
+        else:
+            strategy.tell(trial, f(trial.x))
+    more = strategy.ask(num_more + 1)
+    assert ["initial" in trial.info for trial in more] == num_more * [True] + [False]
+    again = make("integrated_ei", initial=initial, num_initial=None)
+    again.replay(strategy.events)
+    assert question(again, {}) == question(strategy, {})
+
+
+def test_a_study_that_asked_more_first_points_after_failures_opens():
+    old, strategy = (make("integrated_ei", num_initial=num) for num in (12, None))
+    for trial in old.ask(8):
+        old.abandon(trial, failed=True) if trial.id < 4 else old.tell(trial, f(trial.x))
+    strategy.replay(old.events)
+    assert "particles" in strategy.clone().ask().info
+    strategy.replay([Asked(old.ask())])
+    assert "initial" in strategy.history.trials[8].info
+    assert "particles" in strategy.ask().info
 
 
 def test_first_points_of_many_inputs_lie_in_the_middle_half_of_each_side():

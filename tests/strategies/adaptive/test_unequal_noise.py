@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -262,6 +263,27 @@ def test_bounds_of_posteriors_take_the_noise_of_their_rows():
     norms = [rkhs_norm_lower_bound(model, SIGMA, DELTA, EPS) for model in (precise, often)]
     torch.testing.assert_close(*bounds)
     torch.testing.assert_close(*norms)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        bx.acquisition.EnlargedUpperConfidenceBound,
+        partial(bx.acquisition.StableUCB, radius=0.1, bounds=BOX.bounds),
+        lambda model, width: bx.acquisition.OptimisticModelUCB([model, model], [2.0, width]),
+    ],
+    ids=["UCB", "stable", "of models"],
+)
+def test_acquisition_functions_refuse_widths_for_equal_noise(make):
+    model = bx.KernelGP(rbf(0.3), LAM, dtype=torch.float64)
+    plain = widths.ChowdhuryGopalan(B, SIGMA, DELTA)
+    model.add(X_INITIAL, Y_INITIAL)
+    make(model, plain)
+    model.add(X_INITIAL + 0.1, Y_INITIAL, [0.25, 2.0])
+    make(model, SELF_NORMALIZED)
+    make(model, 2.0)
+    with pytest.raises(ValueError, match="width must be one for observations that differ in noise"):
+        make(model, plain)
 
 
 def test_states_of_models_keep_the_noise_and_older_ones_have_none():
