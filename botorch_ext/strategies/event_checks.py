@@ -39,8 +39,8 @@ def checked_event(event: E) -> E:
     if not isinstance(event, Asked | Attached):
         event = replace(event, id=_plain_id(event.id))
     match event:
-        case Measured():
-            return replace(event, **_measured(event))
+        case Measured(value, outcomes, std, repeats):
+            return replace(event, **measured(event.id, repeats or value, outcomes, std))
         case Abandoned(_, failed):
             return replace(event, failed=flag(failed, "failed"))
         case Noted(id, text) if not is_text(text):
@@ -53,11 +53,10 @@ def checked_event(event: E) -> E:
     return event
 
 
-def _measured(event: Any) -> dict[str, Any]:
-    """What was measured as plain numbers, by the names of the arguments of events. The value may be
-    a list of repeats, and the outcomes may be None."""
-    value, outcomes, std = event.repeats or event.value, event.outcomes, event.std
-    whose = f" for trial {event.id}"
+def measured(id: int, value: Any, outcomes: Any, std: Any) -> dict[str, Any]:
+    """What was measured in a trial as plain numbers, by the names of the arguments of events. The
+    value may be a list of repeats, of which the average counts, and the outcomes may be None."""
+    whose = f" for trial {id}"
     if isinstance(value, list | tuple) and len(value) == 1:
         (value,) = value
     repeats = _repeats(value, whose)
