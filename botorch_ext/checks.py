@@ -25,14 +25,7 @@ _MOST_NAMED = 5
 
 
 def short(value: Any) -> str:
-    """A short text of a value, in one line, for messages.
-
-    Args:
-        value: Any value.
-
-    Returns:
-        The text.
-    """
+    """A short text of a value, in one line, for messages."""
     if isinstance(value, int) and value.bit_length() > 10_000:  # which Python may refuse to print
         return f"an int of {value.bit_length()} bits"
     return " ".join(_SHORT.repr(value).split())
@@ -44,9 +37,6 @@ def some_of(values: Any) -> str:
 
     Args:
         values: Numbers as a tensor, an array or a list.
-
-    Returns:
-        The text.
     """
     shape = tuple(values.shape) if hasattr(values, "shape") else (len(values),)
     text = short(values.tolist() if hasattr(values, "tolist") else values)
@@ -129,14 +119,11 @@ def amount(value: Any, name: str, allowed: Allowed) -> float:
 
 
 def flag(value: Any, name: str) -> bool:
-    """Check that a value is True or False.
+    """A value that must be True or False.
 
     Args:
         value: What was given.
         name: The name of the argument, for the message.
-
-    Returns:
-        The value.
 
     Raises:
         ValueError: If it is not a bool.

@@ -29,6 +29,7 @@ from botorch_ext.page.words import counted, printable
 from botorch_ext.studies.written_tables import WrittenTable, is_workbook, require_openpyxl
 
 _PLACE = "a file, or a URL such as postgresql+psycopg://user@host/database"
+_CONTEXT = "--context", "the context, for each of its columns"
 # After how many seconds a command shows that it works, and how often it shows it.
 _PATIENCE = 2.0
 # What a SQLite file and each of those beside it begin with.
@@ -109,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
         "--without-model", action="store_true", help="from the events alone, in a few seconds"
     )
     does = "copies a file with all of its studies, while others may work on them"
-    copy = _command(commands, "copy", _later("copying", "copy"), does)
+    copy = _command(commands, "copy", "copying", does)
     copy.add_argument("target", metavar="to", help="a file that does not exist yet")
     _add_changing(commands)
     _add_asking_model(commands)
@@ -117,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
-    new = _command(commands, "new", _later("telling", "new"), "begins a study")
+    new = _command(commands, "new", "telling", "begins a study")
     new.add_argument("space", help="a TOML or JSON file that names the parameters")
     does = "propose the space from a table of results: write the file of it, and begin nothing"
     new.add_argument("--from", metavar="RESULTS", dest="from_results", help=does)
@@ -125,63 +126,52 @@ def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
     new.add_argument("--objective", help="the name of the values")
     new.add_argument("--unit", help="the unit of the values")
     new.add_argument("--minimize", action="store_true", help="small values are good")
-    ask = _command(
-        commands, "ask", _later("telling", "ask"), "asks for trials, as a sheet to fill in"
-    )
+    ask = _command(commands, "ask", "telling", "asks for trials, as a sheet to fill in")
     ask.add_argument("-n", "--number", type=int, default=1, help="how many trials; 1 unless given")
     ask.add_argument("--pending", action="store_true", help="the pending trials, and no new ones")
     _add_csv(ask)
-    _add_context(ask)
-    tell = _command(
-        commands, "tell", _later("telling", "tell"), "tells the results that were filled in"
-    )
+    _add_named(ask, *_CONTEXT)
+    tell = _command(commands, "tell", "telling", "tells the results that were filled in")
     _add_sheet(tell, "sheet", "the CSV file of ask, with results, or a workbook (.xlsx)")
     does = "results may differ from those told before, and replace them"
     tell.add_argument("--correct", action="store_true", help=does)
-    attach = _command(commands, "attach", _later("telling", "attach"), "adds earlier results")
+    attach = _command(commands, "attach", "telling", "adds earlier results")
     _add_sheet(attach, "sheet", "a CSV file or workbook: parameters and the objective by name")
     attach.add_argument("--repeat", action="store_true", help="rows may be results that are there")
     does = "all rows may lie outside the space, without a warning"
     attach.add_argument("--outside", action="store_true", help=does)
-    correct = _command(commands, "correct", _later("telling", "correct"), "replaces a wrong value")
+    correct = _command(commands, "correct", "telling", "replaces a wrong value")
     correct.add_argument("trial", type=int, help="its id")
     correct.add_argument("value", nargs="?", help="the right one; unless another number is wrong")
-    does = "the right number of an outcome that was wrong"
     correct.add_argument("--std", help="the right standard error of the value")
-    correct.add_argument("--outcome", metavar="NAME=VALUE", action="append", default=[], help=does)
-    abandon = _command(commands, "abandon", _later("telling", "abandon"), "abandons a trial")
+    _add_named(correct, "--outcome", "the right number of an outcome that was wrong")
+    abandon = _command(commands, "abandon", "telling", "abandons a trial")
     abandon.add_argument("trial", type=int, help="its id")
     abandon.add_argument("--failed", action="store_true", help="its evaluation failed")
     does = "takes an attached result back"
-    withdraw = _command(commands, "withdraw", _later("telling", "withdraw"), does)
+    withdraw = _command(commands, "withdraw", "telling", does)
     withdraw.add_argument("trial", type=int, help="its id")
-    note = _command(commands, "note", _later("telling", "note"), "keeps a note with a trial")
+    note = _command(commands, "note", "telling", "keeps a note with a trial")
     note.add_argument("trial", type=int, help="its id")
     note.add_argument("text", help="in place of the note before; an empty one removes it")
-
     does = "widens parameters of the space, for the trials that follow"
-    widen = _command(commands, "widen", _later("telling", "widen"), does)
-    for option, does in (
-        ("low", "the new least value of a range"),
-        ("high", "the new largest value of a range"),
-        ("add", "a further value of a choice"),
-    ):
-        widen.add_argument(
-            f"--{option}", metavar="NAME=VALUE", action="append", default=[], help=does
-        )
+    widen = _command(commands, "widen", "telling", does)
+    _add_named(widen, "--low", "the new least value of a range")
+    _add_named(widen, "--high", "the new largest value of a range")
+    _add_named(widen, "--add", "a further value of a choice")
 
 
 def _add_asking_model(commands: argparse._SubParsersAction[_Parser]) -> None:
-    predict = _command(commands, "predict", _later("predicting", "predict"), "predicts at points")
+    predict = _command(commands, "predict", "predicting", "predicts at points")
     _add_sheet(predict, "points", "a CSV file or workbook: the parameters by name")
     _add_csv(predict)
     does = "the recommended point, with its prediction"
-    recommended = _command(commands, "recommended", _later("predicting", "recommended"), does)
-    _add_context(recommended)
+    recommended = _command(commands, "recommended", "predicting", does)
+    _add_named(recommended, *_CONTEXT)
     does = "what the next trials are expected to gain: is another batch worth it?"
-    stop = _command(commands, "stop", _later("predicting", "stop"), does)
+    stop = _command(commands, "stop", "predicting", does)
     stop.add_argument("-n", "--number", type=int, default=1, help="how many trials; 1 unless given")
-    _add_context(stop)
+    _add_named(stop, *_CONTEXT)
 
 
 def _add_sheet(command: argparse.ArgumentParser, called: str, does: str) -> None:
@@ -206,22 +196,9 @@ def _add_csv(command: argparse.ArgumentParser) -> None:
     command.add_argument("--decimal-comma", action="store_true", help=does)
 
 
-def _add_context(command: argparse.ArgumentParser) -> None:
-    """Adds the option for the context of a trial."""
-    does = "the context, for each of its columns"
-    command.add_argument("--context", metavar="NAME=VALUE", action="append", default=[], help=does)
-
-
-def _later(
-    module: str, name: str
-) -> Callable[[argparse.Namespace], tuple[str | WrittenTable, str]]:
-    """A command of a module that is imported when the command runs, since that takes seconds."""
-
-    def run(given: argparse.Namespace) -> tuple[str | WrittenTable, str]:
-        command = getattr(import_module(f"botorch_ext.commands.{module}"), name)
-        return command(given), given.place
-
-    return run
+def _add_named(command: argparse.ArgumentParser, option: str, does: str) -> None:
+    """Adds an option that may be given for several names."""
+    command.add_argument(option, metavar="NAME=VALUE", action="append", default=[], help=does)
 
 
 def _version() -> str:
@@ -234,15 +211,22 @@ def _version() -> str:
 def _command(
     commands: argparse._SubParsersAction[_Parser],
     name: str,
-    run: Callable[[argparse.Namespace], tuple[str | WrittenTable, str]],
+    run: str | Callable[[argparse.Namespace], tuple[str | WrittenTable, str]],
     does: str,
 ) -> argparse.ArgumentParser:
+    """Adds a command: a function, or that of its name in a module of ``commands``, which is
+    imported when the command runs, since that takes seconds."""
+
+    def later(given: argparse.Namespace) -> tuple[str | WrittenTable, str]:
+        module = import_module(f"botorch_ext.commands.{run}")
+        return getattr(module, name)(given), given.place
+
     about = f"{does[0].upper()}{does[1:]}{'' if does.endswith('?') else '.'}"
     parser = commands.add_parser(name, help=does, description=about)
     parser.add_argument("place", help=f"where the study is: {_PLACE}")
     parser.add_argument("--name", help="which study, where there are several")
-    parser.set_defaults(command=name, run=run, output=None, new_file=None, written="")
-    parser.set_defaults(csv=False, decimal_comma=False)
+    parser.set_defaults(command=name, run=later if isinstance(run, str) else run)
+    parser.set_defaults(output=None, new_file=None, written="", csv=False, decimal_comma=False)
     return parser
 
 

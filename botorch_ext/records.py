@@ -72,9 +72,6 @@ def decoded(kind: type[_Record], given: Any, name: str, among_others: bool = Fal
         name: The name of the dict, for messages.
         among_others: Whether the dict may have other keys than those of the record.
 
-    Returns:
-        The record.
-
     Raises:
         ValueError: If a key is missing or, unless it is ``among_others``, unknown, or if a value is
             not what the type of its field allows.
@@ -132,9 +129,6 @@ def _negated(entry: Any) -> Any:
 
 def check_record(kind: type) -> None:
     """Check that `decoded` can make a record.
-
-    Args:
-        kind: The class of the record.
 
     Raises:
         TypeError: If it is no dataclass, or if a field has a type that a record cannot have.

@@ -15,9 +15,6 @@ def shallow(value: _Value) -> _Value:
 
     Args:
         value: Any object with a ``__dict__``.
-
-    Returns:
-        The copy.
     """
     new = object.__new__(type(value))
     new.__dict__ = vars(value).copy()  # a third of the time of an update
@@ -58,14 +55,7 @@ class Log(Sequence[_Value]):
         self._num = len(self._items)
 
     def with_item(self, item: _Value) -> Log[_Value]:
-        """This log with one more item, in O(1) unless an item was appended to it before.
-
-        Args:
-            item: The new last item.
-
-        Returns:
-            A new log.
-        """
+        """This log with one more item, in O(1) unless an item was appended to it before."""
         new = shallow(self)
         if len(self._items) > self._num:
             new._items = self._items[: self._num]
@@ -74,15 +64,7 @@ class Log(Sequence[_Value]):
         return new
 
     def with_item_at(self, place: int, item: _Value) -> Log[_Value]:
-        """This log with another item at a position.
-
-        Args:
-            place: The position.
-            item: The new item.
-
-        Returns:
-            A new log.
-        """
+        """This log with another item at a position."""
         items = list(self)
         items[place] = item
         return Log(items)

@@ -23,8 +23,8 @@ from botorch_ext.algorithms import gp_bucb
 from botorch_ext.domains import Domain, FiniteSet
 from botorch_ext.models import FinitePosterior, KernelGP
 from botorch_ext.strategies import Asked, Event, RandomSearch, Strategy, Told, Trial
+from botorch_ext.strategies.event_lines import as_text, from_text
 from botorch_ext.studies.databases import Database
-from botorch_ext.studies.event_lines import as_text, from_text
 from botorch_ext.studies.journal import Journal
 
 _SET = bx.FiniteSet(BOX.sample(1000, seed=1))

@@ -36,7 +36,7 @@ from benchmarks.studies.victims import (
     Victim,
 )
 from botorch_ext.strategies import Strategy
-from botorch_ext.studies.event_lines import as_text
+from botorch_ext.strategies.event_lines import as_text
 from botorch_ext.studies.threads import threads_for
 
 # How often each moment is aimed at, and how many seconds in it may at most pass.

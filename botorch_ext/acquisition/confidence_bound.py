@@ -47,9 +47,6 @@ def evaluated_width(
         model: A fitted single-output model.
         width: One or several numbers, whose offset is 0, or a width object.
 
-    Returns:
-        The width and the offset.
-
     Raises:
         ValueError: If ``width`` is none of these, or if it is a width object and the model is not a
             `KernelGP`, has an outcome transform, or has observations that differ in noise, for

@@ -66,9 +66,6 @@ def algorithm(function: Callable[_Parameters, _Strategy]) -> Callable[_Parameter
     kernel says why the function cannot use one. ``domain`` may be the bounds of a box. The strategy
     keeps the name and the arguments of the outermost decorated function.
 
-    Args:
-        function: A function that makes a strategy.
-
     Returns:
         The function with the checks, which is given the defaults of shared arguments too. It raises
         a TypeError for an unknown or a missing argument, before anything is computed, and a

@@ -87,7 +87,7 @@ def certified_bucb(
             in every round. The regret bound holds for both.
         free: The rule of the free steps: "gp_bucb", or a function of a `KernelGP` with the told
             data, the region (a `Region`; on a finite set a `FiniteSet` of the survivors), the ``p x
-            d`` pending points and a seed, which returns a point of the region.
+            d`` points of pending and failed trials, and a seed. It returns a point of the region.
         seed: The seed of every random choice. On a finite set a free step chooses the first of
             several equally good points.
         initial: Observations from before the study: a pair ``(X, Y)`` of shapes ``n x d`` and ``n``

@@ -71,14 +71,7 @@ def he_stable_opt_bound(
     the model of one bound stays in the sum of the model of the other bound. Such a step adds at
     most 2 B and its noise, which is at most sqrt(xi_T) within the same delta.
 
-    Args:
-        horizon: T, the number of evaluations.
-        information_gain: gamma_T, the largest one among all models.
-        rkhs_bound: B, the bound on the norm of f in the RKHS of the true model.
-        noise_std: R, the sub-Gaussian constant of the noise, in units of f.
-        noise_variance: lambda, the ridge of the model.
-        num_models: |U|, the number of candidate models.
-        delta: The failure probability.
+    The arguments are those of `he_gp_ucb_bound`.
 
     Returns:
         The bound, in units of f.
@@ -155,17 +148,13 @@ def he_gp_ucb_bayes_continuous_bound(
     and a width that covers only one of the two events that the proof needs: at the grid and at the
     chosen point.
 
+    The other arguments are those of `he_gp_ucb_bayes_bound`.
+
     Args:
-        horizon: T, the number of evaluations.
-        information_gain: gamma_T, the largest one among all models.
-        noise_variance: lambda, the variance of the noise.
-        num_models: |U|, the number of candidate models.
         dim: d, the number of columns.
         a: The tail constant of the derivatives, as in `BayesContinuous`.
         b: The tail scale of the derivatives.
         r: The side of the cube.
-        delta: The failure probability.
-        largest_mean: The largest absolute prior mean of any model.
 
     Returns:
         The bound, in units of f.

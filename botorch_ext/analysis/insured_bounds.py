@@ -90,14 +90,10 @@ def certified_bucb_bound(
     otherwise 0. The last q_r is cut to the horizon. The bound assumes that all delays are at most u
     steps and do not depend on the noise, which is independent from trial to trial.
 
+    The other arguments are those of `ec_gp_ucb_bound`.
+
     Args:
-        horizon: T, the number of evaluations.
-        information_gain: gamma_T, the largest information gain of T points.
-        rkhs_bound: B, the bound on the RKHS norm of f.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
-        noise_variance: lambda, the ridge of the model.
         num_points: N, the number of points.
-        delta: The failure probability.
         delay: u, the largest delay in steps.
         share: rho, the share of a round that is spent on certificates.
         kappa: The factor, at least 1, by which standard deviations may exceed the planned ones.

@@ -35,14 +35,7 @@ def phased_uncertainty_sampling_bound(
     2, from eq. 69 and 79. The paper's eq. 71 bounds the first step by B for 2 B, and the union
     bound over episodes is missing there.
 
-    Args:
-        horizon: T, the number of evaluations.
-        information_gain: gamma_T, the largest information gain of T points.
-        rkhs_bound: B, the bound on the RKHS norm of f.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
-        noise_variance: lambda, the ridge of the model.
-        delta: The failure probability.
-        misspecification: eps, the max-norm distance of the function to the RKHS ball.
+    The arguments are those of `ec_gp_ucb_bound`.
 
     Returns:
         The bound, in units of f.
@@ -81,14 +74,10 @@ def bpe_bound(
     width of `FixedDesign`. Source: Vakili et al. 2023, theorem 6.1, from eq. 25. The paper counts B
     for 2 B per step of the first round, and loses a factor 4 in the term of the delays.
 
+    The other arguments are those of `ec_gp_ucb_bound`.
+
     Args:
-        horizon: T, the number of evaluations.
-        information_gain: gamma_T, the largest information gain of T points.
-        rkhs_bound: B, the bound on the RKHS norm of f.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
-        noise_variance: lambda, the ridge of the model.
         num_points: N, the number of points.
-        delta: The failure probability.
         delay: The allowance for delays, as `bpe_delay` takes it; None for BPE without delays.
 
     Returns:
@@ -130,15 +119,10 @@ def bpe_continuous_bound(
     2023, theorem 6.2, from eq. 26. The paper counts B for 2 B per step of the first round, and its
     2 sqrt(T) must read 8 w sqrt(T).
 
+    The other arguments are those of `bpe_bound`.
+
     Args:
-        horizon: T, the number of evaluations.
-        information_gain: gamma_T, the largest information gain of T points.
-        rkhs_bound: B, the bound on the RKHS norm of f.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
-        noise_variance: lambda, the ridge of the model.
         dim: d, the number of columns.
-        delta: The failure probability.
-        delay: The allowance for delays, as `bpe_delay` takes it; None for BPE without delays.
         c: The discretisation constant of the width.
 
     Returns:

@@ -50,15 +50,12 @@ class AtEnd:
 
     @classmethod
     def of(cls, horizon: int, information_gain: float, noise_variance: float) -> AtEnd:
-        """Check the three numbers that every bound takes.
+        """The three numbers that every bound takes, checked.
 
         Args:
             horizon: T.
             information_gain: gamma_T.
             noise_variance: lambda.
-
-        Returns:
-            The numbers.
 
         Raises:
             ValueError: If a number is out of its range.
@@ -83,10 +80,6 @@ class AtEnd:
 
     def width(self, width: Width, t: int | None = None) -> float:
         """The value of a width with the largest information gain.
-
-        Args:
-            width: The width.
-            t: The step; None for the last one.
 
         Returns:
             The multiplier of the standard deviation.

@@ -18,8 +18,28 @@ if TYPE_CHECKING:
 # scipy.stats takes 0.3 s to import and most strategies do without, so functions import it.
 
 
+class Delay:
+    """The base class of distributions of delays."""
+
+    distribution: Any
+
+    def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw delays.
+
+        Args:
+            num_delays: How many delays to draw.
+            rng: The random generator of numpy.
+
+        Returns:
+            ``num_delays`` whole numbers of steps.
+        """
+        draws = self.distribution.rvs(size=num_delays, random_state=rng)
+        # A heavy tail can exceed what an integer holds; 2^53 steps is never anyway.
+        return np.minimum(np.ceil(np.asarray(draws, dtype=float)), 2.0**53).astype(np.int64)
+
+
 @dataclass(frozen=True)
-class Poisson:
+class Poisson(Delay):
     """Poisson delays.
 
     Args:
@@ -41,21 +61,9 @@ class Poisson:
 
         return poisson(self.mean)
 
-    def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw delays.
-
-        Args:
-            num_delays: How many delays to draw.
-            rng: The random generator of numpy.
-
-        Returns:
-            ``num_delays`` whole numbers of steps.
-        """
-        return _draw(self.distribution, num_delays, rng)
-
 
 @dataclass(frozen=True)
-class Geometric:
+class Geometric(Delay):
     """Geometric delays 0, 1, 2, ...: at every step an observation arrives with the same chance.
 
     Args:
@@ -77,21 +85,9 @@ class Geometric:
 
         return geom(1 / (1 + self.mean), loc=-1)
 
-    def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw delays.
-
-        Args:
-            num_delays: How many delays to draw.
-            rng: The random generator of numpy.
-
-        Returns:
-            ``num_delays`` whole numbers of steps.
-        """
-        return _draw(self.distribution, num_delays, rng)
-
 
 @dataclass(frozen=True)
-class LogNormal:
+class LogNormal(Delay):
     """Log-normal delays with a heavy tail: exp of a normal variable, rounded up to whole steps.
 
     Args:
@@ -117,21 +113,9 @@ class LogNormal:
 
         return lognorm(s=self.sigma, scale=self.median)
 
-    def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw delays.
-
-        Args:
-            num_delays: How many delays to draw.
-            rng: The random generator of numpy.
-
-        Returns:
-            ``num_delays`` whole numbers of steps.
-        """
-        return _draw(self.distribution, num_delays, rng)
-
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(Delay):
     """The same delay for every observation.
 
     Args:
@@ -155,20 +139,11 @@ class Fixed:
         return randint(self.steps, self.steps + 1)
 
     def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
-        """Repeat the delay.
-
-        Args:
-            num_delays: How many delays to return.
-            rng: Not used.
-
-        Returns:
-            ``num_delays`` whole numbers of steps.
-        """
         return np.full(num_delays, self.steps, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class FromScipy:
+class FromScipy(Delay):
     """Delays from any frozen scipy distribution, rounded up to whole steps.
 
     Args:
@@ -202,23 +177,8 @@ class FromScipy:
         if not math.isfinite(mean):
             raise ValueError(f"delay must have a finite mean, got {description} with mean {mean}")
 
-    def sample(self, num_delays: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw delays.
-
-        Args:
-            num_delays: How many delays to draw.
-            rng: The random generator of numpy.
-
-        Returns:
-            ``num_delays`` whole numbers of steps.
-        """
-        return _draw(self.distribution, num_delays, rng)
-
     def __repr__(self) -> str:
         return f"FromScipy({_describe(self.distribution)})"
-
-
-Delay = Poisson | Geometric | LogNormal | Fixed | FromScipy
 
 
 def as_delay(delay: Any) -> Delay:
@@ -258,12 +218,6 @@ def is_frozen_scipy(delay: Any) -> bool:
     from scipy.stats.distributions import rv_frozen
 
     return isinstance(delay, rv_frozen)
-
-
-def _draw(distribution: rv_frozen, num_delays: int, rng: np.random.Generator) -> np.ndarray:
-    draws = np.ceil(np.asarray(distribution.rvs(size=num_delays, random_state=rng), dtype=float))
-    # A heavy tail can exceed what an integer holds; 2^53 steps is never anyway.
-    return np.minimum(draws, 2.0**53).astype(np.int64)
 
 
 def require(name: str, value: float, allowed: Literal["at least 0", "positive"]) -> None:

@@ -40,7 +40,7 @@ from botorch_ext.integrations.ax_trials import RECORD, AxObjective, AxTrials
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.recipes import Recipe
 from botorch_ext.strategies import Strategy
-from botorch_ext.studies.plain_events import from_json, to_json
+from botorch_ext.strategies.plain_events import from_json, to_json
 
 _TRIED_ON = Box([[0.0, 0.0], [1.0, 1.0]])
 # The largest number of trials at once for which a method is checked.
@@ -197,12 +197,7 @@ class StrategyNode(ExternalGenerationNode):
     # --- what Ax calls ----------------------------------------------------------------------------
 
     def update_generator_state(self, experiment: Experiment, data: Data) -> None:
-        """Learn the present state of the trials; Ax calls this.
-
-        Args:
-            experiment: The experiment.
-            data: Its data.
-        """
+        """Learn the present state of the trials; Ax calls this."""
         objective = AxObjective.of(experiment)
         made_for = f"{AxSpace.described(experiment.search_space)} {objective}"
         if self._hosted is None or self._space is None or made_for != self._made_for:
@@ -325,14 +320,7 @@ class StrategyNode(ExternalGenerationNode):
 
     @classmethod
     def serialize_init_args(cls, obj: SerializationMixin) -> dict[str, Any]:
-        """The arguments of a node for Ax's JSON.
-
-        Args:
-            obj: The node.
-
-        Returns:
-            The arguments by name.
-        """
+        """The arguments of a node for Ax's JSON."""
         if not isinstance(obj, cls):
             raise UserInputError(f"obj must be a {cls.__name__}, got a {type(obj).__name__}")
         return {
@@ -359,9 +347,6 @@ class StrategyNode(ExternalGenerationNode):
             args: The dict that `serialize_init_args` returned; Ax decodes only its own entries.
             decoder_registry: As in Ax.
             class_decoder_registry: As in Ax.
-
-        Returns:
-            The arguments of the constructor.
 
         Raises:
             ValueError: If it is anything else.

@@ -79,9 +79,6 @@ class AxSpace:
 
         Args:
             search_space: The search space of an experiment.
-
-        Returns:
-            A text that differs for different spaces.
         """
         flags = [
             (name, each.is_disabled, each.default_value)
@@ -91,9 +88,6 @@ class AxSpace:
 
     def point_of(self, parameters: TParameterization) -> dict[str, Any]:
         """The chosen values of an arm.
-
-        Args:
-            parameters: The parameters of the arm.
 
         Returns:
             The values by name, with the digits that Ax says they have; values that are outside by

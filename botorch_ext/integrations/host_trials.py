@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NewerStudyError
-from botorch_ext.studies.plain_events import from_json, to_json
+from botorch_ext.strategies.plain_events import from_json, to_json
 
 # The version of records that is written, and those that are read; version 1 has no descriptions,
 # and version 2 no standard errors.
@@ -92,11 +92,7 @@ class Record:
     strategy: Any = None
 
     def text(self) -> str:
-        """The record as JSON, from which numbers are restored bit for bit.
-
-        Returns:
-            The text.
-        """
+        """The record as JSON, from which numbers are restored bit for bit."""
         before = [list(fact) if fact[2] is not None else list(fact[:2]) for fact in self.before]
         entries = {"version": _VERSION} | vars(self) | {"before": before}
         return to_json({name: entry for name, entry in entries.items() if entry is not None})
@@ -107,9 +103,6 @@ class Record:
 
         Args:
             text: The text that `text` returned.
-
-        Returns:
-            The record.
 
         Raises:
             NewerStudyError: If a newer version of the library wrote it.

@@ -34,9 +34,9 @@ from botorch_ext.integrations.host_trials import (
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
+from botorch_ext.strategies.plain_events import from_json, to_json
 from botorch_ext.studies.description import describe
 from botorch_ext.studies.kept_strategy import in_domain, kept_copy
-from botorch_ext.studies.plain_events import from_json, to_json
 
 # The number of weighted sums by which a large tensor is known.
 _NUM_SUMS = 4

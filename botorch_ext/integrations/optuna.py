@@ -152,15 +152,7 @@ class StrategySampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """The distributions of the parameters that the strategy chooses; Optuna calls this.
-
-        Args:
-            study: The study.
-            trial: The trial to sample.
-
-        Returns:
-            The distributions by name.
-        """
+        """The distributions of the parameters that the strategy chooses; Optuna calls this."""
         if len(study.directions) > 1:
             return {}
         if self._search_space is not None:
@@ -243,12 +235,6 @@ class StrategySampler(BaseSampler):
         """Sample a value at random; Optuna calls this for parameters that the strategy does not
         choose.
 
-        Args:
-            study: The study.
-            trial: The trial to sample.
-            param_name: The name of the parameter.
-            param_distribution: Its distribution.
-
         Returns:
             The value, which follows from the seed, the trial and the name.
         """
@@ -261,14 +247,7 @@ class StrategySampler(BaseSampler):
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
-        """Warn if a complete trial lacks a parameter of ``search_space``; Optuna calls this.
-
-        Args:
-            study: The study.
-            trial: The trial.
-            state: The state of the trial.
-            values: The values of the trial.
-        """
+        """Warn if a complete trial lacks a parameter of ``search_space``; Optuna calls this."""
         if state == TrialState.COMPLETE and len(study.directions) == 1:
             for name in free(self._search_space or {}):
                 if name not in trial.params and name not in self._conditions:

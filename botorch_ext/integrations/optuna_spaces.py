@@ -18,14 +18,7 @@ from botorch_ext.parameters import ALL_DIGITS, Choice, Integer, Parameter, Real
 
 
 def free(search_space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
-    """The distributions with more than one value.
-
-    Args:
-        search_space: Distributions by name.
-
-    Returns:
-        These distributions by name.
-    """
+    """The distributions with more than one value."""
     return {name: each for name, each in search_space.items() if not each.single()}
 
 
@@ -37,9 +30,6 @@ def space_of(
     Args:
         search_space: Distributions by name.
         conditions: Conditions as for `Space`; None for none.
-
-    Returns:
-        The space.
 
     Raises:
         UnsearchableSpace: If a distribution cannot be searched, all have only one value, or a
@@ -58,9 +48,6 @@ def as_kept(value: Any, distribution: BaseDistribution) -> Any:
     Args:
         value: A value of a trial.
         distribution: The distribution of the value in the trial.
-
-    Returns:
-        The value.
     """
     if isinstance(distribution, CategoricalDistribution):
         return distribution.choices[int(distribution.to_internal_repr(value))]
@@ -73,9 +60,6 @@ def parameter(name: str, distribution: BaseDistribution) -> Parameter:
     Args:
         name: The name of the parameter, for messages.
         distribution: A distribution of Optuna.
-
-    Returns:
-        The parameter.
 
     Raises:
         ValueError: If the distribution cannot be searched.

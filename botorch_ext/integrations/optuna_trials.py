@@ -99,13 +99,7 @@ class FollowedStudy:
         trials: list[FrozenTrial],
     ) -> bool:
         """Whether this object belongs to a study and a search space, and the study was not deleted
-        and made again.
-
-        Args:
-            study: A study of Optuna.
-            search_space: Distributions by name.
-            trials: All trials of the study.
-        """
+        and made again."""
         if self._key != _key(study, search_space):
             return False
         there = {trial.number: trial for trial in trials}

@@ -10,7 +10,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from botorch_ext.checks import whole_number
-from botorch_ext.kernels.checks import require_kernel
+from botorch_ext.kernels.checks import refuse_columns_as_batch, require_kernel
 from botorch_ext.kernels.columns import Selection, checked_columns, require_columns, selection
 from botorch_ext.kernels.tasks import task_covariance, task_values
 
@@ -119,15 +119,9 @@ class ActionContextKernel(Kernel):
         return new
 
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self,
-        x1: Tensor,
-        x2: Tensor,
-        diag: bool = False,
-        last_dim_is_batch: bool = False,
-        **params: Any,
+        self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any
     ) -> Tensor:
-        if last_dim_is_batch:
-            raise RuntimeError("ActionContextKernel does not take last_dim_is_batch")
+        refuse_columns_as_batch(self, params)
         require_columns(x1, self.least_columns)
         if diag:
             # A batched IndexKernel computes no diagonal at points without a batch dimension.

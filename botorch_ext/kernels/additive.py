@@ -11,7 +11,7 @@ from torch import Tensor
 
 from botorch_ext.checks import whole_number
 from botorch_ext.domains import host
-from botorch_ext.kernels.checks import require_kernel
+from botorch_ext.kernels.checks import refuse_columns_as_batch, require_kernel
 
 
 class GroupAdditiveKernel(Kernel):
@@ -84,15 +84,9 @@ class GroupAdditiveKernel(Kernel):
         yield "base_kernel", self.base_kernel
 
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self,
-        x1: Tensor,
-        x2: Tensor,
-        diag: bool = False,
-        last_dim_is_batch: bool = False,
-        **params: Any,
+        self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any
     ) -> Tensor:
-        if last_dim_is_batch:
-            raise RuntimeError("GroupAdditiveKernel does not take last_dim_is_batch")
+        refuse_columns_as_batch(self, params)
         weights = self.weights
         num_groups = int((weights > 0).sum(dim=-1).max())
         num_batch = max(x1.ndim, x2.ndim) - 2

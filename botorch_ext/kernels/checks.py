@@ -30,3 +30,10 @@ def require_kernel(kernel: Any, name: str = "kernel") -> None:
         f"{name} must be a GPyTorch kernel, such as gpytorch.kernels.MaternKernel(nu=2.5), got "
         f"{got}"
     )
+
+
+def refuse_columns_as_batch(kernel: Kernel, params: dict[str, Any]) -> None:
+    """Takes ``last_dim_is_batch`` from the arguments of a call; raises a RuntimeError if it is
+    set."""
+    if params.pop("last_dim_is_batch", False):
+        raise RuntimeError(f"{type(kernel).__name__} does not take last_dim_is_batch")

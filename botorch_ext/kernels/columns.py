@@ -14,14 +14,11 @@ Selection = slice | list[int]
 
 
 def checked_columns(columns: Any, name: str) -> tuple[int, ...]:
-    """Check a list of columns.
+    """The columns of a list, in the given order.
 
     Args:
         columns: Different whole numbers from 0 on, at least one.
         name: The name of the argument, for the error message.
-
-    Returns:
-        The columns in the given order.
 
     Raises:
         ValueError: If they are not such numbers.
@@ -38,9 +35,6 @@ def checked_columns(columns: Any, name: str) -> tuple[int, ...]:
 
 def selection(columns: tuple[int, ...]) -> Selection:
     """The index that selects columns, as in ``X[..., selection]``.
-
-    Args:
-        columns: The columns.
 
     Returns:
         A slice if the columns are consecutive, otherwise a list.

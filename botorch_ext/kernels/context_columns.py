@@ -25,9 +25,6 @@ def context_space_of(kernel: Kernel, action_dim: int) -> ContextSpace:
         kernel: Any GPyTorch kernel.
         action_dim: d, the number of columns of the actions.
 
-    Returns:
-        The context space.
-
     Raises:
         ValueError: If it is not a kernel, its parts cannot be on the same columns, or no column is
             left for the contexts.

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from botorch_ext.checks import one_number
 from botorch_ext.domains import host
+from botorch_ext.kernels.checks import refuse_columns_as_batch
 
 
 class NuggetKernel(Kernel):
@@ -56,15 +57,9 @@ class NuggetKernel(Kernel):
         return self.variance.device
 
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self,
-        x1: Tensor,
-        x2: Tensor,
-        diag: bool = False,
-        last_dim_is_batch: bool = False,
-        **params: Any,
+        self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any
     ) -> Tensor:
-        if last_dim_is_batch:
-            raise RuntimeError("NuggetKernel does not take last_dim_is_batch")
+        refuse_columns_as_batch(self, params)
         if diag:
             return self.variance.unsqueeze(-1) * (x1 == x2).all(dim=-1)
         return nugget_values(self.variance, x1, x2)

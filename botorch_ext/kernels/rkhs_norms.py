@@ -54,9 +54,6 @@ def radial_kernel(kernel: Kernel, dim: int) -> RadialKernel:
         kernel: A GPyTorch kernel.
         dim: d, the number of columns of the inputs.
 
-    Returns:
-        The parameters.
-
     Raises:
         ValueError: If it is another kernel, has batch dimensions, or is not on ``dim`` columns.
     """
@@ -116,9 +113,6 @@ def bump_norm(nu: float, dim: int) -> float:
         nu: The smoothness of the kernel.
         dim: d, the number of columns that the kernel sees.
 
-    Returns:
-        The norm.
-
     Raises:
         ValueError: If the kernel is RBF, in whose space no function vanishes on an open set, or
             there are more than four columns.
@@ -176,9 +170,6 @@ def growth_norm(nu: float, exponent: float, dim: int, scale: float = 1.0) -> flo
         exponent: b, positive and at most 20.
         dim: d, the number of columns that the kernel sees.
         scale: The scale, in lengthscales.
-
-    Returns:
-        The norm.
 
     Raises:
         ValueError: If the norm is infinite (b <= nu and b not even; RBF and b not even or

@@ -62,9 +62,6 @@ def holder_constants(kernel: Kernel, dim: int) -> HolderConstants:
         kernel: A GPyTorch kernel.
         dim: d, the number of columns of the inputs.
 
-    Returns:
-        The constants.
-
     Raises:
         ValueError: If it is another kernel, has batch dimensions, or is not on ``dim`` columns.
     """
@@ -79,9 +76,6 @@ def given_constants(holder: HolderConstants | tuple[float, float], dim: int) -> 
         holder: `HolderConstants`, or a pair of constant and exponent, for distances in the units of
             the columns.
         dim: d, the number of columns.
-
-    Returns:
-        The constants.
 
     Raises:
         ValueError: If the constant is not positive and finite, the exponent is outside (0, 1], or

@@ -31,9 +31,6 @@ class Composition(NamedTuple):
 def composition(kernel: Kernel) -> Composition | None:
     """How a kernel is composed of others.
 
-    Args:
-        kernel: Any GPyTorch kernel.
-
     Returns:
         The composition of a multiple, a sum, a product or an `ActionContextKernel`; None for any
         other kernel.
@@ -109,9 +106,6 @@ def plain_kernel(kernel: Kernel, like: Tensor, name: str = "kernel") -> Kernel:
         like: A tensor with the dtype and device of the copy.
         name: The name of the argument, for the message.
 
-    Returns:
-        The copy.
-
     Raises:
         ValueError: If it is not a GPyTorch kernel.
     """
@@ -128,9 +122,6 @@ def plain_kernel(kernel: Kernel, like: Tensor, name: str = "kernel") -> Kernel:
 def own_values(module: nn.Module) -> dict[str, Tensor]:
     """The parameters and floating-point buffers of a module without its submodules; these are the
     values that differ within a batch.
-
-    Args:
-        module: The module.
 
     Returns:
         The tensors by name.
@@ -157,12 +148,6 @@ def set_own_value(module: nn.Module, name: str, value: Tensor) -> None:
 def part_with_lengthscale(kernel: Kernel) -> Kernel:
     """The only part of a kernel that has a lengthscale.
 
-    Args:
-        kernel: Any GPyTorch kernel.
-
-    Returns:
-        The part, not copied.
-
     Raises:
         ValueError: If no part, or more than one part, has a lengthscale.
     """
@@ -175,9 +160,6 @@ def with_lengthscale(kernel: Kernel, lengthscale: Tensor) -> Kernel:
     Args:
         kernel: A kernel without batch dimensions.
         lengthscale: The lengthscale, 0-dim, or one for each column that the part sees.
-
-    Returns:
-        The copy.
 
     Raises:
         ValueError: If no part, or more than one part, has a lengthscale, or the lengthscale is not
@@ -217,9 +199,6 @@ def with_period(kernel: Kernel, period: Tensor) -> Kernel:
     Args:
         kernel: A kernel without batch dimensions.
         period: The period, 0-dim.
-
-    Returns:
-        The copy.
 
     Raises:
         ValueError: If no part, or more than one part, is periodic, or the period is not possible.

@@ -13,6 +13,7 @@ from torch.nn.functional import pad
 
 from botorch_ext.domains import checked_tensor
 from botorch_ext.domains.points import require_finite
+from botorch_ext.kernels.checks import refuse_columns_as_batch
 
 
 class TaskKernel(Kernel):
@@ -67,15 +68,9 @@ class TaskKernel(Kernel):
         return self.covariance.device
 
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self,
-        x1: Tensor,
-        x2: Tensor,
-        diag: bool = False,
-        last_dim_is_batch: bool = False,
-        **params: Any,
+        self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any
     ) -> Tensor:
-        if last_dim_is_batch:
-            raise RuntimeError("TaskKernel does not take last_dim_is_batch")
+        refuse_columns_as_batch(self, params)
         return task_values(self.covariance, x1, x2, diag)
 
 

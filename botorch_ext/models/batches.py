@@ -131,9 +131,6 @@ class ModelParts(ABC, Generic[Model]):
     def plain(self, position: int) -> int:
         """The model whose width a model takes: a twin takes that of its plain model.
 
-        Args:
-            position: The position of a model.
-
         Returns:
             The position of the other model, or its own.
         """
@@ -265,9 +262,6 @@ class ModelParts(ABC, Generic[Model]):
         Args:
             positions: The positions of the models, in their new order.
 
-        Returns:
-            A new set.
-
         Raises:
             ValueError: If there is no position, or one does not exist or occurs twice.
         """
@@ -342,9 +336,6 @@ class ModelParts(ABC, Generic[Model]):
         """A single model with the data, for reading: it must not be changed, since it shares data
         with this set.
 
-        Args:
-            position: The position of the model.
-
         Returns:
             The model, without batch dimensions.
 
@@ -356,9 +347,6 @@ class ModelParts(ABC, Generic[Model]):
 
     def drop(self, position: int) -> None:
         """Remove one model in place, without copying a factor; later models move up by one.
-
-        Args:
-            position: The position of the model.
 
         Raises:
             ValueError: If the position does not exist, or it is the only model.
@@ -539,9 +527,6 @@ class ModelParts(ABC, Generic[Model]):
 def grouped(candidates: Sequence[Candidate]) -> list[list[int]]:
     """Group models that can be computed as one batch: their kernels have the same form, and all or
     none have a prior mean.
-
-    Args:
-        candidates: The models.
 
     Returns:
         The positions of the models of each group.

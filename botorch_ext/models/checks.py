@@ -146,14 +146,11 @@ def checked_noise_variance(
 
 
 def checked_noise_of(observation_noise: Any, like: Tensor) -> Tensor:
-    """Check the noise variances of predicted observations.
+    """The noise variances of predicted observations, checked.
 
     Args:
         observation_noise: The variances, a tensor.
         like: A tensor with the dtype and device that they must have.
-
-    Returns:
-        The variances.
 
     Raises:
         ValueError: If they are anything else.
@@ -239,10 +236,6 @@ def checked_relative_noise(relative_noise: Any, num_points: int, like: Tensor) -
 def checked_row_numbers(rows: Any, num_rows: int) -> list[int]:
     """Check row numbers.
 
-    Args:
-        rows: The rows.
-        num_rows: The number of existing rows.
-
     Returns:
         The rows as a list.
 
@@ -300,9 +293,6 @@ def transformed(X: Tensor, transform: Callable[[Tensor], Tensor]) -> Tensor:
     Args:
         X: Inputs, ``... x n x d``.
         transform: The input transform.
-
-    Returns:
-        The transformed inputs.
 
     Raises:
         ValueError: If the transform does not take them.

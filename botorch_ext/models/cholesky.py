@@ -84,9 +84,6 @@ class GrowingCholesky:
         Args:
             noise_variance: The ridge lambda, ``*batch``; it determines the dtype and the device.
             state: A `state_dict`.
-
-        Returns:
-            The factor.
         """
         factor = cls(noise_variance, capacity=0)
         state = {"relative_noise": torch.ones_like(state["jitter"]), **state}  # older states
@@ -137,9 +134,6 @@ class GrowingCholesky:
 
         Args:
             index: The position of one member, which loses the batch dimension, or positions.
-
-        Returns:
-            A new factor.
         """
         new = self.fork()
         new.keep(index)
@@ -458,9 +452,6 @@ class GrowingCholesky:
 
     def truncate(self, num_points: int) -> tuple[int, Tensor]:
         """Remove all rows from ``num_points`` on.
-
-        Args:
-            num_points: The number of rows to keep.
 
         Returns:
             The first row whose entry of z changed, since targets of pending rows may depend on the

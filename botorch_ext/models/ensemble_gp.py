@@ -40,10 +40,6 @@ class EnsembleGP(KernelGP):
     def fantasize(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise an error, since only single models of a mixture have fantasies.
 
-        Args:
-            *args: Ignored.
-            **kwargs: Ignored.
-
         Raises:
             UnsupportedError: Always.
         """

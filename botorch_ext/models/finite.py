@@ -267,9 +267,6 @@ class FinitePosterior(GrowingPosterior):
     def cross_factor(self, index: int) -> Tensor:
         """The vector L^-1 k(data, candidate) of one candidate.
 
-        Args:
-            index: The row of the candidate.
-
         Returns:
             ``*batch x n``.
         """

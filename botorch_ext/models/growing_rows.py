@@ -77,10 +77,6 @@ class GrowingRows:
     def block(self, rows: slice, columns: slice = slice(None)) -> Tensor:
         """Some rows and columns, which must not be changed in place.
 
-        Args:
-            rows: The rows.
-            columns: The columns.
-
         Returns:
             ``*batch x m x k``.
         """
@@ -129,11 +125,7 @@ class GrowingRows:
         self.num_rows = n + m
 
     def truncate(self, num_rows: int) -> None:
-        """Remove all rows from ``num_rows`` on.
-
-        Args:
-            num_rows: The number of rows to keep.
-        """
+        """Remove all rows from ``num_rows`` on."""
         if self._is_lent or self._late is not None:
             members = self._members
             if self._late is None:

@@ -51,9 +51,6 @@ def value_names(word: str, values: Sequence[float] | Sequence[Sequence[float]]) 
     Args:
         word: The word before the value.
         values: The values, numbers or rows of numbers.
-
-    Returns:
-        One name for each value.
     """
 
     def text(value: float | Sequence[float], digits: int) -> str:
@@ -70,27 +67,12 @@ def value_names(word: str, values: Sequence[float] | Sequence[Sequence[float]]) 
 
 
 def default_growth(t: int) -> float:
-    """The growth g(t) = t^0.9 of Ziomek et al. 2024, section 7.
-
-    Args:
-        t: The time, in steps.
-
-    Returns:
-        g(t).
-    """
+    """The growth g(t) = t^0.9 of Ziomek et al. 2024, section 7."""
     return float(t) ** 0.9
 
 
 def shrunk_lengthscale(lengthscale_0: float, growth: Callable[[int], float], t: int) -> float:
     """The least lengthscale at a time, lengthscale_0 / g(t).
-
-    Args:
-        lengthscale_0: The largest lengthscale.
-        growth: g.
-        t: The time, in steps.
-
-    Returns:
-        The lengthscale.
 
     Raises:
         ValueError: If g(t) is not positive and finite.
@@ -153,9 +135,6 @@ class GrowingFamily:
         Args:
             first: The number of the first model.
             t: The time, in steps; None for the first model only.
-
-        Returns:
-            The models.
         """
         if t is None:
             numbers = [first]

@@ -39,9 +39,6 @@ class PendingColumns:
             start: The number of rows of the factor.
             like: A tensor with the dtype and device of the columns.
             batch: The batch shape.
-
-        Returns:
-            No columns.
         """
         return cls(start, [], *(like.new_zeros(*batch, 0, 0) for _ in range(2)))
 
@@ -52,10 +49,6 @@ class PendingColumns:
 
     def reaching_down(self, triangle: GrowingTriangle, pending: list[int]) -> PendingColumns:
         """The columns of all pending rows of L, down to its last row.
-
-        Args:
-            triangle: The factor L.
-            pending: The pending rows of L.
 
         Returns:
             These columns, with those of further rows.
@@ -110,9 +103,6 @@ class PendingColumns:
     def without(self, rows: list[int]) -> PendingColumns | None:
         """The columns of the other pending rows.
 
-        Args:
-            rows: The rows to leave out.
-
         Returns:
             The columns; None if no rows are left.
         """
@@ -129,22 +119,12 @@ class PendingColumns:
 
         Args:
             index: The position of one member, which loses the batch dimension, or positions.
-
-        Returns:
-            The columns of these members.
         """
         columns, gram = (members_of(a, index).clone() for a in (self.columns, self.gram))
         return PendingColumns(self.start, self.rows, columns, gram)
 
     def truncated(self, stop: int) -> PendingColumns:
-        """The columns of the factor without its rows from ``stop`` on.
-
-        Args:
-            stop: The number of rows that remain.
-
-        Returns:
-            The columns of the remaining pending rows.
-        """
+        """The columns of the factor without its rows from ``stop`` on."""
         rows = [row for row in self.rows if row < stop]
         columns = self.columns[..., : len(rows), : stop - self.start]
         return PendingColumns(self.start, rows, columns, columns @ columns.mT)

@@ -235,9 +235,6 @@ class GrowingPosterior:
 
         Args:
             index: The position of one model, which loses the batch dimension, or positions.
-
-        Returns:
-            A new posterior.
         """
         new = self.fork()
         new.keep(index)

@@ -88,9 +88,6 @@ class RepeatedDesign:
             model: A model without data.
             candidates: The candidates, ``N x d``.
             counts: The number of evaluations of each candidate, ``N``.
-
-        Returns:
-            The design.
         """
         design = cls(model, candidates)
         design._start(counts.clone())
@@ -131,11 +128,7 @@ class RepeatedDesign:
 
     @torch.no_grad()
     def add(self, index: int) -> None:
-        """Add an evaluation of one candidate, in O(N min(n, N)).
-
-        Args:
-            index: The row of the candidate.
-        """
+        """Add an evaluation of one candidate, in O(N min(n, N))."""
         n = self._num_rows
         if n == len(self._rows):
             more = self._rows.new_empty(max(n // 2, _MOST_ROWS), len(self.candidates))
@@ -158,11 +151,7 @@ class RepeatedDesign:
             self._fold_rows()
 
     def remove(self, index: int) -> None:
-        """Remove one evaluation of a candidate and compute everything anew.
-
-        Args:
-            index: The row of the candidate.
-        """
+        """Remove one evaluation of a candidate and compute everything anew."""
         counts = self.counts.clone()
         counts[index] -= 1
         self._start(counts)

@@ -58,11 +58,7 @@ def bytes_kept(variance: Tensor, num_rows: int, keeps_weights: bool = False) -> 
 
 
 class PriorCovariances:
-    """The prior covariances of N candidates with all of them, for each of m models.
-
-    Args:
-        models: The models of the candidates.
-    """
+    """The prior covariances of N candidates with all of them, for each of m models."""
 
     def __init__(self, models: FiniteCandidates) -> None:
         self._models, self.num_models = models, len(models)

@@ -49,9 +49,6 @@ def candidate_list(
     """The models that the arguments of `CandidateModels` describe; arguments as for
     `CandidateModels`.
 
-    Returns:
-        The models.
-
     Raises:
         ValueError: As for `CandidateModels`.
     """
@@ -130,9 +127,6 @@ def _descriptions(
 def mean_names(means: Sequence[PriorMean | float | None]) -> list[str]:
     """Names for prior means.
 
-    Args:
-        means: The means.
-
     Returns:
         Names such as ``"mean 0.5"``; numbered if numbers and names do not tell them apart.
     """
@@ -151,14 +145,7 @@ def mean_names(means: Sequence[PriorMean | float | None]) -> list[str]:
 
 
 def group_name(groups: Sequence[Sequence[int]]) -> str:
-    """The name of a decomposition, such as ``"{0,1|2}"``.
-
-    Args:
-        groups: The groups of columns.
-
-    Returns:
-        The name.
-    """
+    """The name of a decomposition, such as ``"{0,1|2}"``."""
     return "{" + "|".join(",".join(str(column) for column in group) for group in groups) + "}"
 
 

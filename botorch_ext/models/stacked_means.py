@@ -72,9 +72,6 @@ def selected_mean(mean: PriorMean | None, index: int | list[int]) -> PriorMean |
     Args:
         mean: A `stacked_mean`, or a mean that all models share.
         index: The position of one model, or positions.
-
-    Returns:
-        The prior mean of these models.
     """
     if isinstance(mean, StackedMean):
         if isinstance(index, int):

@@ -25,12 +25,6 @@ def model_pictures(
 ) -> list[Picture]:
     """The pictures of the model; none if the study is not on a `Box`.
 
-    Args:
-        overview: The overview of the study.
-        model: What its model says.
-        study: The study.
-        recommended: The point to settle for.
-
     Raises:
         ImportError: Matplotlib is not installed.
     """

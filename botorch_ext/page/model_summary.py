@@ -76,12 +76,7 @@ class ModelSummary:
 
 def summary_at(place: str | os.PathLike[str], name: str) -> ModelSummary:
     """The summary of a study whose strategy is made from its description. If it cannot be made,
-    it says why.
-
-    Args:
-        place: The path or the URL of the study.
-        name: The name of the study.
-    """
+    it says why."""
     from botorch_ext.studies.study import Study
 
     try:

@@ -20,7 +20,7 @@ from botorch_ext.page.strategy_description import (
     readable,
 )
 from botorch_ext.page.words import short
-from botorch_ext.studies.plain_events import BESIDE, PlainRecord
+from botorch_ext.strategies.plain_events import BESIDE, PlainRecord
 from botorch_ext.widths.limits import Limit
 
 if TYPE_CHECKING:
@@ -39,13 +39,7 @@ _TRIES = 4
 
 @dataclass(frozen=True)
 class Correction:
-    """A value that replaced another one.
-
-    Args:
-        at: The time, in seconds since 1970.
-        old: The value before the correction.
-        new: The value after the correction.
-    """
+    """A value that replaced another one."""
 
     at: float
     old: float

@@ -58,12 +58,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a study.
-
-    Args:
-        x: Those of points.
-        context: Those of contexts.
-    """
+    """The columns of a study."""
 
     x: tuple[Column, ...]
     context: tuple[Column, ...]

@@ -36,11 +36,7 @@ class Parameter(ABC):
 
     def may_become(self, wider: Parameter) -> bool:
         """Whether a wider parameter can take the place of this one: it has all values of this one,
-        as the same numbers of the column, and differs in nothing else.
-
-        Args:
-            wider: The other parameter.
-        """
+        as the same numbers of the column, and differs in nothing else."""
         return self == wider
 
     @property
@@ -69,7 +65,4 @@ class Parameter(ABC):
 
         Args:
             number: A number of the column; it may have been rounded to fewer digits.
-
-        Returns:
-            A plain Python value.
         """

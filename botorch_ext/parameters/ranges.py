@@ -16,13 +16,55 @@ from botorch_ext.parameters.steps import LARGEST, TOLERANCE, Steps
 _MOST_DIGITS = 15
 # Digits of what is asked on a logarithmic scale without steps.
 _ASKED_DIGITS = 3
-_GROWTH = "a lower low or a higher high on the same steps"
 #: The number of significant digits by which every float64 is told from the others.
 ALL_DIGITS = 17
 
 
+class _Range(Parameter):
+    """The numbers between two ends."""
+
+    low: Any
+    high: Any
+    step: Any
+    line = (0.0, 1.0)
+    growth = "a lower low or a higher high on the same steps"
+
+    def _check(self) -> None:
+        low, high = one_number(self.low, "low"), one_number(self.high, "high")
+        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+            raise ValueError(f"low must be at most high, both finite, got {low} and {high}")
+        if not math.isfinite(high - low):
+            raise ValueError(f"high must be a finite distance from low, got {low} and {high}")
+        if self.log and not low > 0:
+            raise ValueError(f"low must be above 0 on a logarithmic scale, got {low}")
+        if self.step is not None and not 0 < self.step < math.inf:
+            raise ValueError(f"step must be positive and finite, got {self.step}")
+        if not isinstance(self.unit, str | None):
+            raise ValueError(f"unit must be a string, got {self.unit!r}")
+
+    def may_become(self: Any, wider: Any) -> bool:
+        same = [each.name for each in fields(self)[2:]]
+        if type(wider) is not type(self) or any(
+            getattr(self, name) != getattr(wider, name) for name in same
+        ):
+            return False
+        steps = wider.steps
+        if steps is not None and wider.low != self.low:
+            place = steps.place(self.ends[0])
+            # Steps whose decimals are too long are rounded otherwise from another low.
+            if abs(place - round(place)) > TOLERANCE or not steps.stride.is_integer():
+                return False
+        return wider.low <= self.low and self.high <= wider.high
+
+    def __repr__(self: Any) -> str:
+        """The call that makes the range, without the arguments that have their default."""
+        options = [each for each in fields(self)[2:] if getattr(self, each.name) != each.default]
+        written = "".join(f", {each.name}={getattr(self, each.name)!r}" for each in options)
+        return f"{type(self).__name__}({self.low}, {self.high}{written})"
+
+
 @dataclass(frozen=True, repr=False)
-class Real(Parameter):
+class Real(_Range):
     """A parameter whose values are the numbers of a range.
 
     Example:
@@ -63,11 +105,8 @@ class Real(Parameter):
     unit: str | None = None
     significant: int | None = None
 
-    line = (0.0, 1.0)
-    growth = _GROWTH
-
     def __post_init__(self) -> None:
-        _check_range(self)
+        self._check()
         if self.digits is not None:
             digits = whole_number(self.digits, "digits", least=0)
             if self.step is not None or digits > _MOST_DIGITS:
@@ -109,9 +148,6 @@ class Real(Parameter):
 
     def settable(self, number: float) -> tuple[float, float]:
         """The numbers with so many digits as are asked around a number.
-
-        Args:
-            number: A number of the column.
 
         Returns:
             The nearer one, then the one on the other side, which may be the same; one of them may
@@ -165,15 +201,9 @@ class Real(Parameter):
             number = self.steps.value(round(self.steps.place(number))) + 0.0
         return min(max(float(number), low), high)
 
-    def may_become(self, wider: Parameter) -> bool:
-        return _is_part_of(self, wider)
-
-    def __repr__(self) -> str:
-        return _as_called(self)
-
 
 @dataclass(frozen=True, repr=False)
-class Integer(Parameter):
+class Integer(_Range):
     """A parameter whose values are the whole numbers of a range.
 
     Example:
@@ -201,14 +231,11 @@ class Integer(Parameter):
     step: int = 1
     unit: str | None = None
 
-    line = (0.0, 1.0)
-    growth = _GROWTH
-
     def __post_init__(self) -> None:
         for name, value in (("low", self.low), ("high", self.high), ("step", self.step)):
             if type(value) is not int or abs(value) > LARGEST:
                 raise ValueError(f"{name} must be a whole number up to 2^53, got {value!r}")
-        _check_range(self)
+        self._check()
         if self.log and self.step > 1 and not self.step < 2 * self.low:
             raise ValueError(
                 "step must be below twice low on a logarithmic scale, got steps of "
@@ -245,49 +272,6 @@ class Integer(Parameter):
 
     def decoded(self, number: float) -> int:
         return round(number)
-
-    def may_become(self, wider: Parameter) -> bool:
-        return _is_part_of(self, wider)
-
-    def __repr__(self) -> str:
-        return _as_called(self)
-
-
-def _check_range(given: Real | Integer) -> None:
-    low, high = one_number(given.low, "low"), one_number(given.high, "high")
-    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-        raise ValueError(f"low must be at most high, both finite, got {low} and {high}")
-    if not math.isfinite(high - low):
-        raise ValueError(f"high must be a finite distance from low, got {low} and {high}")
-    if given.log and not low > 0:
-        raise ValueError(f"low must be above 0 on a logarithmic scale, got {low}")
-    if given.step is not None and not 0 < given.step < math.inf:
-        raise ValueError(f"step must be positive and finite, got {given.step}")
-    if not isinstance(given.unit, str | None):
-        raise ValueError(f"unit must be a string, got {given.unit!r}")
-
-
-def _is_part_of(given: Real | Integer, wider: Any) -> bool:
-    """Whether a wider range differs in its ends alone, and has the numbers of the other one."""
-    same = [each.name for each in fields(given)[2:]]
-    if type(wider) is not type(given) or any(
-        getattr(given, name) != getattr(wider, name) for name in same
-    ):
-        return False
-    steps = wider.steps
-    if steps is not None and wider.low != given.low:
-        place = steps.place(given.ends[0])
-        # Steps whose decimals are too long are rounded otherwise from another low.
-        if abs(place - round(place)) > TOLERANCE or not steps.stride.is_integer():
-            return False
-    return wider.low <= given.low and given.high <= wider.high
-
-
-def _as_called(given: Real | Integer) -> str:
-    """The call that makes a range, without the arguments that have their default."""
-    options = [each for each in fields(given)[2:] if getattr(given, each.name) != each.default]
-    written = "".join(f", {each.name}={getattr(given, each.name)!r}" for each in options)
-    return f"{type(given).__name__}({given.low}, {given.high}{written})"
 
 
 def _number_or_nan(value: Any) -> float:

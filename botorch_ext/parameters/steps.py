@@ -45,9 +45,6 @@ class Steps:
             high: The largest number allowed.
             step: The distance of neighbouring numbers.
 
-        Returns:
-            The steps.
-
         Raises:
             ValueError: If the step is not positive and finite, or too small to be counted.
         """

@@ -155,13 +155,10 @@ class KnownFunction(ABC):
 
 
 def require_noise_std(noise_std: float) -> float:
-    """Check a standard deviation of the noise.
+    """A standard deviation of the noise as a float.
 
     Args:
         noise_std: A number.
-
-    Returns:
-        The number as a float.
 
     Raises:
         ValueError: If it is not finite and at least 0.

@@ -47,18 +47,12 @@ from botorch_ext.strategies.answers.predictions import (
 from botorch_ext.strategies.answers.recommendation import Recommendation, recommendation
 from botorch_ext.strategies.constructor_arguments import Arguments, recorded
 from botorch_ext.strategies.event_checks import (
-    abandoned,
     are_members,
-    corrected,
+    checked_event,
     id_of,
-    measured,
-    noted,
     require_outcomes,
     require_plain_noise,
     require_point,
-    told,
-    widened,
-    withdrawn,
 )
 from botorch_ext.strategies.events import (
     Abandoned,
@@ -68,6 +62,7 @@ from botorch_ext.strategies.events import (
     Corrected,
     Event,
     History,
+    Measured,
     Noted,
     Placeholder,
     Told,
@@ -403,7 +398,8 @@ class Strategy(NotedWarnings):
                 infinite; if the outcomes are not those that the strategy needs; or if the strategy
                 counts all results as equally noisy, and gets a standard error or repeats.
         """
-        self._happen(self._in_sign(told(id_of(id, self.history.trials), value, outcomes, std)))
+        given: Any = id_of(id, self.history.trials), value, outcomes, std
+        self._happen(self._in_sign(checked_event(Told(*given))))
 
     def abandon(self, id: int | Trial, failed: bool = False) -> None:
         """Gives up on a trial, which leaves `pending` and never becomes an observation.
@@ -418,7 +414,7 @@ class Strategy(NotedWarnings):
             UnknownTrialError: If the trial was never asked, or is already told or abandoned.
             ValueError: If ``failed`` is not a bool.
         """
-        self._happen(abandoned(id_of(id, self.history.trials), failed))
+        self._happen(checked_event(Abandoned(id_of(id, self.history.trials), failed)))
 
     def attach(
         self,
@@ -481,8 +477,8 @@ class Strategy(NotedWarnings):
             raise ValueError(f"{name} must be one point, got {len(X)}")
         info = self._info_of_attached(X, context) | mark
         trial = Trial(id, X[0].detach().clone(), context, info, self.domain)
-        given = measured(id, value, outcomes, std)
-        self._happen(self._in_sign(Attached(trial, **given)))
+        given: Any = trial, value, outcomes, std
+        self._happen(self._in_sign(checked_event(Attached(*given))))
         return trial.copy()
 
     def correct(
@@ -516,7 +512,8 @@ class Strategy(NotedWarnings):
         if value is None and (outcomes or std is not None) and id in history.values:
             value = history.repeats_told(id) or history.value_told(id)
             std = history.stds.get(id) if std is None else std
-        event = corrected(id, value, outcomes, std)
+        given: Any = id, value, outcomes, std
+        event = checked_event(Corrected(*given))
         outcomes = {**history.outcomes.get(id, {}), **event.outcomes}
         self._happen(self._in_sign(replace(event, outcomes=outcomes)))
 
@@ -533,7 +530,7 @@ class Strategy(NotedWarnings):
         Raises:
             UnknownTrialError: If the trial was not attached, or is already withdrawn.
         """
-        self._happen(withdrawn(id_of(id, self.history.trials)))
+        self._happen(Withdrawn(id_of(id, self.history.trials)))
 
     def note(self, id: int | Trial, text: str) -> None:
         """Keeps a note with a trial, which changes nothing that the strategy does. ``notes`` of the
@@ -547,7 +544,7 @@ class Strategy(NotedWarnings):
             UnknownTrialError: If there is no such trial.
             ValueError: If the note is no text.
         """
-        self._happen(noted(id_of(id, self.history.trials), text))
+        self._happen(checked_event(Noted(id_of(id, self.history.trials), text)))
 
     def widen(self, parameters: Mapping[str, Parameter] | None = None, **named: Parameter) -> None:
         """Widens parameters of the `Space`, from which the next trials are asked.
@@ -701,7 +698,7 @@ class Strategy(NotedWarnings):
             self._wider(event.parameters)
             if not self.history.outside.issuperset(event.inside):
                 raise ValueError(f"inside must be ids of outside results, got {event.inside}")
-        if isinstance(event, Told | Attached | Corrected):
+        if isinstance(event, Measured):
             require_outcomes(event.outcomes, self.outcome_names, type(self).__name__)
             require_plain_noise(event, self.refuses_std, type(self).__name__)
 
@@ -1270,26 +1267,14 @@ class Strategy(NotedWarnings):
     def _checked(self, event: Event, is_member: bool) -> Event:
         """The event, in plain form; raises a ValueError if it could follow no other events.
         ``is_member`` is as for `check_recorded`."""
-        match event:
-            case Asked(trial):
-                self.check_recorded(trial, is_member)
-                return event
-            case Told(id, value, outcomes, std, repeats):
-                return told(id, repeats or value, outcomes, std)
-            case Abandoned(id, failed):
-                return abandoned(id, failed)
-            case Attached(trial, value, outcomes, std, repeats):
-                self._check_attached(trial, is_member)
-                return Attached(trial, **measured(trial.id, repeats or value, outcomes, std))
-            case Corrected(id, value, outcomes, std, repeats):
-                return corrected(id, repeats or value, outcomes, std)
-            case Withdrawn(id):
-                return withdrawn(id)
-            case Noted(id, text):
-                return noted(id, text)
-            case Widened(id, parameters, inside):
-                return widened(id, parameters, inside)
-        raise ValueError(f"events must be those of a strategy, got a {type(event).__name__}")
+        if not isinstance(event, Event):
+            raise ValueError(f"events must be those of a strategy, got a {type(event).__name__}")
+        if isinstance(event, Asked):
+            self.check_recorded(event.trial, is_member)
+            return event
+        if isinstance(event, Attached):
+            self._check_attached(event.trial, is_member)
+        return checked_event(event)
 
     def _happen(self, event: Event) -> None:
         self._become(self.after(event))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -20,44 +21,41 @@ from botorch_ext.strategies.events import (
     Abandoned,
     Asked,
     Attached,
-    Corrected,
     Event,
+    Measured,
     Noted,
-    Told,
     Trial,
     Widened,
-    Withdrawn,
     is_outside_domain,
 )
 
 # The largest standard error and the largest of several observations, whose sum must be finite.
 _LARGEST = 1e100
+E = TypeVar("E", bound=Event)
 
 
-def told(id: Any, value: Any, outcomes: Any, std: Any) -> Told:
-    """The event that this was measured; raises an error if an argument is impossible."""
-    id = _plain_id(id)
-    return Told(id, **measured(id, value, outcomes, std))
-
-
-def corrected(id: Any, value: Any, outcomes: Any, std: Any) -> Corrected:
-    """The event that this is right; raises an error if an argument is impossible."""
-    id = _plain_id(id)
-    return Corrected(id, **measured(id, value, outcomes, std))
+def checked_event(event: E) -> E:
+    """The event in plain form; raises an error if an argument is impossible."""
+    if not isinstance(event, Asked | Attached):
+        event = replace(event, id=_plain_id(event.id))
+    match event:
+        case Measured(value, outcomes, std, repeats):
+            return replace(event, **measured(event.id, repeats or value, outcomes, std))
+        case Abandoned(_, failed):
+            return replace(event, failed=flag(failed, "failed"))
+        case Noted(id, text) if not is_text(text):
+            raise ValueError(f"text must be a text, got {short(text)} for trial {id}")
+        case Widened(_, parameters, inside):
+            if not isinstance(inside, tuple | list):
+                raise ValueError(f"inside must be ids of trials, got {short(inside)}")
+            ids = tuple(map(_plain_id, inside))
+            return replace(event, parameters=checked_parameters(parameters, {}), inside=ids)
+    return event
 
 
 def measured(id: int, value: Any, outcomes: Any, std: Any) -> dict[str, Any]:
-    """What was measured in a trial as plain numbers, by the names of the arguments of events.
-
-    Args:
-        id: The id of the trial, for messages.
-        value: A number, which may be infinite; or several, of which the average counts.
-        outcomes: A mapping from names to finite numbers, or None.
-        std: The standard error of the value, a positive finite number, or None.
-
-    Raises:
-        ValueError: If one of them is no number, or if an outcome has no name or is not finite.
-    """
+    """What was measured in a trial as plain numbers, by the names of the arguments of events. The
+    value may be a list of repeats, of which the average counts, and the outcomes may be None."""
     whose = f" for trial {id}"
     if isinstance(value, list | tuple) and len(value) == 1:
         (value,) = value
@@ -116,7 +114,7 @@ def require_outcomes(outcomes: Mapping[str, float], names: Sequence[str], who: s
     raise ValueError(f"outcomes must have the names {wanted} for {who}, got {got}")
 
 
-def require_plain_noise(event: Told | Attached | Corrected, reason: str | None, who: str) -> None:
+def require_plain_noise(event: Measured, reason: str | None, who: str) -> None:
     """Raises a ValueError if a result has a standard error or repeats, and a strategy takes none.
 
     Args:
@@ -133,32 +131,6 @@ def require_plain_noise(event: Told | Attached | Corrected, reason: str | None, 
             f"value must be one number for {who}, got {short(event.repeats)}: {reason}; their "
             "average is one observation"
         )
-
-
-def abandoned(id: Any, failed: Any) -> Abandoned:
-    """The event with this id; raises an error if the id or ``failed`` is impossible."""
-    failed = flag(failed, "failed")
-    return Abandoned(_plain_id(id), failed)
-
-
-def withdrawn(id: Any) -> Withdrawn:
-    """The event with this id; raises an error if the id is impossible."""
-    return Withdrawn(_plain_id(id))
-
-
-def noted(id: Any, text: Any) -> Noted:
-    """The event that this was noted; raises an error if an argument is impossible."""
-    id = _plain_id(id)
-    if not is_text(text):
-        raise ValueError(f"text must be a text, got {short(text)} for trial {id}")
-    return Noted(id, text)
-
-
-def widened(id: Any, parameters: Any, inside: Any) -> Widened:
-    """The event that these parameters are wider; raises an error if an argument is impossible."""
-    if not isinstance(inside, tuple | list):
-        raise ValueError(f"inside must be ids of trials, got {short(inside)}")
-    return Widened(_plain_id(id), checked_parameters(parameters, {}), tuple(map(_plain_id, inside)))
 
 
 def id_of(given: Any, trials: Sequence[Trial]) -> int:

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 import torch
@@ -160,24 +160,47 @@ def _copied(plain: Any) -> Any:
     return deepcopy(plain)
 
 
-def _no_outcomes() -> Any:
-    """The field of the outcomes of an event, which has none unless they are given."""
-    return field(default_factory=dict, hash=False)
+@dataclass(frozen=True, eq=False)
+class _OfTrial:
+    id: int
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class _OfNewTrial:
+    trial: Trial
+
+    @property
+    def id(self) -> int:
+        """The id of the trial."""
+        return self.trial.id
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The base class of events with a result; their arguments are those of `Told`."""
+
+    value: float
+    outcomes: Mapping[str, float] = field(default_factory=dict, hash=False)
+    std: float | None = None
+    repeats: tuple[float, ...] = ()
+
+    @property
+    def measured(self) -> dict[str, Any]:
+        """What was measured, by the names of the arguments."""
+        return {each.name: getattr(self, each.name) for each in fields(Measured)}
+
+
+@dataclass(frozen=True, eq=False)
+class Asked(_OfNewTrial):
     """The event that a trial was asked.
 
     Args:
         trial: The trial.
     """
 
-    trial: Trial
-
 
 @dataclass(frozen=True)
-class Told:
+class Told(Measured, _OfTrial):
     """The event that the result of a trial was told.
 
     Args:
@@ -189,15 +212,9 @@ class Told:
         repeats: The observations of which the value is the average; none for a single one.
     """
 
-    id: int
-    value: float
-    outcomes: Mapping[str, float] = _no_outcomes()
-    std: float | None = None
-    repeats: tuple[float, ...] = ()
-
 
 @dataclass(frozen=True)
-class Abandoned:
+class Abandoned(_OfTrial):
     """The event that a trial was given up: it will never be told.
 
     Args:
@@ -205,61 +222,37 @@ class Abandoned:
         failed: Whether its evaluation failed.
     """
 
-    id: int
     failed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class Attached:
+class Attached(Measured, _OfNewTrial):
     """The event that a result was attached, which was not asked for.
+
+    The other arguments are those of `Told`.
 
     Args:
         trial: The trial that holds the point, with the next id.
-        value: The observation, as for `Told`.
-        outcomes: The other measured numbers, as for `Told`.
-        std: The standard error, as for `Told`.
-        repeats: The observations of repeats, as for `Told`.
     """
-
-    trial: Trial
-    value: float
-    outcomes: Mapping[str, float] = _no_outcomes()
-    std: float | None = None
-    repeats: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
-class Corrected:
-    """The event that a told or attached result was replaced.
-
-    Args:
-        id: The id of the trial.
-        value: The right observation, as for `Told`.
-        outcomes: The other measured numbers, as for `Told`.
-        std: The standard error, as for `Told`.
-        repeats: The observations of repeats, as for `Told`.
-    """
-
-    id: int
-    value: float
-    outcomes: Mapping[str, float] = _no_outcomes()
-    std: float | None = None
-    repeats: tuple[float, ...] = ()
+class Corrected(Measured, _OfTrial):
+    """The event that a told or attached result was replaced. Its arguments are those of `Told`, for
+    the right result."""
 
 
 @dataclass(frozen=True)
-class Withdrawn:
+class Withdrawn(_OfTrial):
     """The event that an attached result was taken back. Its trial keeps its id.
 
     Args:
         id: The id of the trial.
     """
 
-    id: int
-
 
 @dataclass(frozen=True)
-class Noted:
+class Noted(_OfTrial):
     """The event that a note was written to a trial, in place of the one before.
 
     Args:
@@ -267,12 +260,11 @@ class Noted:
         text: The note; an empty one removes it.
     """
 
-    id: int
     text: str
 
 
 @dataclass(frozen=True)
-class Widened:
+class Widened(_OfTrial):
     """The event that parameters of the space were widened, see `Strategy.widen`.
 
     Args:
@@ -281,7 +273,6 @@ class Widened:
         inside: The ids of attached results that lay outside the space and lie in the wider one.
     """
 
-    id: int
     parameters: Mapping[str, Parameter] = field(hash=False)
     inside: tuple[int, ...] = ()
 
@@ -301,28 +292,23 @@ Event = Asked | Told | Abandoned | Attached | Corrected | Withdrawn | Noted | Wi
 Change = Corrected | Withdrawn
 
 
-def measured_in(event: Told | Attached | Corrected) -> dict[str, Any]:
-    """What was measured, by the names of the arguments of events."""
-    return {name: getattr(event, name) for name in ("value", "outcomes", "std", "repeats")}
-
-
 def copied(event: Event) -> Event:
     """A copy of an event that shares no mutable value with it."""
     if isinstance(event, Widened):
         return replace(event, parameters=dict(event.parameters))
     if isinstance(event, Asked | Attached):
         event = replace(event, trial=event.trial.copy())
-    if isinstance(event, Told | Attached | Corrected) and event.outcomes:
+    if isinstance(event, Measured) and event.outcomes:
         event = replace(event, outcomes=dict(event.outcomes))
     return event
 
 
 def event_in_sign(event: Event, sign: float) -> Event:
     """An event whose values are multiplied by the sign of a user, as for `in_sign`."""
-    if sign > 0 or isinstance(event, Abandoned | Withdrawn | Noted | Widened):
-        return event
-    if isinstance(event, Asked):
+    if sign < 0 and isinstance(event, Asked):
         return Asked(replace(event.trial, info=in_sign(event.trial.info, sign)))
+    if sign > 0 or not isinstance(event, Measured):
+        return event
     repeats = tuple(sign * value for value in event.repeats)
     return replace(event, value=sign * event.value, repeats=repeats)
 
@@ -333,10 +319,8 @@ def as_told_right(events: Sequence[Event]) -> list[Event]:
     right = {event.id: event for event in events if isinstance(event, Corrected)}
     told: list[Event] = []
     for event in events:
-        if isinstance(event, Told | Attached):
-            id = event.trial.id if isinstance(event, Attached) else event.id
-            if (last := right.get(id)) is not None:
-                event = replace(event, **measured_in(last))
+        if isinstance(event, Told | Attached) and (last := right.get(event.id)) is not None:
+            event = replace(event, **last.measured)
         told.append(event)
     return told
 
@@ -496,8 +480,7 @@ class History:
                 new._pending = self._pending | {trial.id: None}
                 if isinstance(event, Placeholder):
                     new._attach(trial)
-            case Told(id, value):
-                new.values = self.values | {id: value}
+            case Told(id):
                 new._pending = _without(self._pending, id)
             case Abandoned(id, failed):
                 if not self.is_attached(id):  # it is no placeholder
@@ -505,13 +488,11 @@ class History:
                 if failed:
                     new.failed = self.failed | {id}
                 new._pending = _without(self._pending, id)
-            case Attached(trial, value):
+            case Attached(trial):
                 new._attach(trial)
                 new.trials = self.trials.with_item(trial)
-                new.values = self.values | {trial.id: value}
-            case Corrected(id, value):
+            case Corrected(id):
                 new.corrected = self.corrected | {id}
-                new.values = self.values | {id: value}
             case Withdrawn(id):
                 new.withdrawn = self.withdrawn | {id}
                 for name in ("values", "outcomes", "stds", "repeats"):
@@ -520,14 +501,14 @@ class History:
                 new.notes = self.notes | {id: text} if text else _without(self.notes, id)
             case Widened(inside=inside):
                 new.outside = self.outside.difference(inside)
-        if isinstance(event, Told | Attached | Corrected):
-            id = event.trial.id if isinstance(event, Attached) else event.id
+        if isinstance(event, Measured):
+            new.values = self.values | {event.id: event.value}
             if event.outcomes:
-                new.outcomes = self.outcomes | {id: event.outcomes}
+                new.outcomes = self.outcomes | {event.id: event.outcomes}
             if event.std is not None:
-                new.stds = self.stds | {id: event.std}
+                new.stds = self.stds | {event.id: event.std}
             if event.repeats:
-                new.repeats = self.repeats | {id: event.repeats}
+                new.repeats = self.repeats | {event.id: event.repeats}
         return new
 
     def on(self, domain: Domain) -> History:
@@ -555,15 +536,13 @@ class History:
             ValueError: If the value is NaN or infinite, or if a new trial has not the next id.
         """
         if isinstance(event, Asked | Attached | Widened):
-            id = event.id if isinstance(event, Widened) else event.trial.id
-            if id != len(self.trials):
-                raise ValueError(f"id must be {len(self.trials)}, the next one, got {id}")
+            if event.id != len(self.trials):
+                raise ValueError(f"id must be {len(self.trials)}, the next one, got {event.id}")
         else:
             self._check_id(event)
-        if isinstance(event, Told | Attached | Corrected) and not math.isfinite(event.value):
-            id = event.trial.id if isinstance(event, Attached) else event.id
+        if isinstance(event, Measured) and not math.isfinite(event.value):
             shown = self.sign * event.value
-            raise ValueError(f"value must be finite, got {shown} for trial {id}")
+            raise ValueError(f"value must be finite, got {shown} for trial {event.id}")
 
     def _check_id(self, event: Told | Abandoned | Corrected | Withdrawn | Noted) -> None:
         id, is_told = event.id, event.id in self.values

@@ -21,13 +21,11 @@ class RandomSearch(Strategy):
     It has no model: `best` compares observations, and ``info`` has at most ``index`` and
     ``action``.
 
+    The other arguments are those of `Strategy`.
+
     Args:
         domain: The domain: a `Box`, its bounds, or a `FiniteSet`, whose members may repeat.
         seed: The seed of the points.
-        initial: Observations from before the study, as for `Strategy`.
-        num_initial: The number of Sobol points that are asked first.
-        context_domain: The contexts, as for `Strategy`. None: no contexts.
-        minimize: As for `Strategy`.
 
     Example:
         >>> import botorch_ext as bx

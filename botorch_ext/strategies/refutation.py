@@ -38,11 +38,7 @@ class Alarm(Looks):
     The probability that a right model is ever refuted is at most delta. The further the lower bound
     b of the RKHS norm is from the RKHS bound B, the later comes the next look: after 32
     observations when these have grown by the share 1 - (b / B)^2, but at least by a sixteenth and
-    at most by a quarter.
-
-    Args:
-        assumed: The assumptions.
-    """
+    at most by a quarter."""
 
     def __init__(self, assumed: Assumptions) -> None:
         super().__init__()

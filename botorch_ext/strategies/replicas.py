@@ -84,11 +84,7 @@ class Results:
 class Replicas:
     """The states of one strategy in R runs on a finite set, which decide as R strategies would.
 
-    This class learns nothing, and asks the first points alone.
-
-    Args:
-        runs: The runs.
-    """
+    This class learns nothing, and asks the first points alone."""
 
     def __init__(self, runs: Runs) -> None:
         self.runs = runs

@@ -18,9 +18,6 @@ _LIKE_A_URL = re.compile(r"(sqlite|postgres)[\w+]*(:|//)", re.IGNORECASE)
 def url_of(place: str | os.PathLike[str]) -> URL:
     """Reads a path or a URL as a URL.
 
-    Args:
-        place: The path or the URL.
-
     Raises:
         StudyError: The place is none, the database is neither SQLite nor PostgreSQL, or its driver
             is not installed.

@@ -13,8 +13,8 @@ from botorch_ext.checks import named
 from botorch_ext.domains import Box, Domain, Space
 from botorch_ext.exceptions import TableError
 from botorch_ext.parameters import Choice, Parameter
-from botorch_ext.strategies import Attached, Corrected, Strategy, Told, Trial
-from botorch_ext.strategies.events import History
+from botorch_ext.strategies import Strategy, Trial
+from botorch_ext.strategies.events import History, Measured
 from botorch_ext.studies.cell_values import decimal_of, last_place, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.result_tables import FAILED, measured, values_of
@@ -74,7 +74,7 @@ class _Answer(NamedTuple):
         value = history.repeats_told(id) or history.value_told(id)
         return cls(value, dict(history.outcomes.get(id, {})), history.stds.get(id))
 
-    def is_same(self, event: Told | Attached | Corrected) -> bool:
+    def is_same(self, event: Measured) -> bool:
         """Whether an event has this answer; tables of all trials have the averages of repeats."""
         is_value = self.value in (event.value, event.repeats or None)
         return is_value and (self.outcomes, self.std) == (event.outcomes, event.std)
@@ -320,14 +320,9 @@ def _is_asked(
     return is_rounded and scale is not None and scale.are_near(given, asked)
 
 
-def _results_of(id: int, strategy: Strategy) -> list[Told | Attached | Corrected]:
+def _results_of(id: int, strategy: Strategy) -> list[Measured]:
     """The events with the result of a trial, before and after corrections."""
-    return [
-        event
-        for event in strategy.events
-        if (isinstance(event, Told | Corrected) and event.id == id)
-        or (isinstance(event, Attached) and event.trial.id == id)
-    ]
+    return [each for each in strategy.events if isinstance(each, Measured) and each.id == id]
 
 
 def _require_known(id: int, result: _Answer, strategy: Strategy) -> None:

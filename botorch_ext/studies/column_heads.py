@@ -56,11 +56,6 @@ class ColumnHeads:
     def of(cls, strategy: Strategy, objective: str, unit: str | None) -> ColumnHeads:
         """The columns of a study.
 
-        Args:
-            strategy: The strategy of the study.
-            objective: The name of the objective.
-            unit: The unit of the objective.
-
         Raises:
             ValueError: Two columns have the same name.
         """

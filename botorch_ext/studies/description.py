@@ -18,7 +18,7 @@ from botorch_ext.exceptions import (
     VersionWarning,
 )
 from botorch_ext.strategies import Strategy
-from botorch_ext.studies.plain_events import from_json, to_json
+from botorch_ext.strategies.plain_events import from_json, to_json
 
 _LIBRARIES = ("botorch-ext", "torch", "botorch", "gpytorch")
 _ADVICE = "open the study in Python, with the strategy that it was begun with: bx.Study(path, ...)"
@@ -26,9 +26,6 @@ _ADVICE = "open the study in Python, with the strategy that it was begun with: b
 
 def describe(strategy: Strategy) -> dict[str, Any]:
     """Describes a strategy.
-
-    Args:
-        strategy: The strategy.
 
     Returns:
         The call that made it, and the versions of the libraries. Devices are left out, because a

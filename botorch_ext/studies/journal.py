@@ -15,8 +15,8 @@ from sqlalchemy.schema import CreateTable
 
 from botorch_ext.checks import short
 from botorch_ext.exceptions import BrokenStudyError, NewerStudyError, NoStudyError, StudyError
+from botorch_ext.strategies.plain_events import from_json, to_json
 from botorch_ext.studies.databases import Database
-from botorch_ext.studies.plain_events import from_json, to_json
 
 #: Schema 1 is that of versions 0.1 and 0.2.
 SCHEMA = 2
@@ -123,10 +123,6 @@ class Journal:
     def open(cls, database: Database, name: str) -> Journal | None:
         """Opens the journal of a study.
 
-        Args:
-            database: The database.
-            name: The name of the study.
-
         Returns:
             The journal; None if there is no study of that name.
 
@@ -147,17 +143,7 @@ class Journal:
     def begin(
         cls, database: Database, name: str, minimize: bool, description: dict[str, Any]
     ) -> Journal:
-        """Begins a study, unless another process has just begun one of that name.
-
-        Args:
-            database: The database.
-            name: The name of the study.
-            minimize: Whether small values are good.
-            description: The description of its strategy.
-
-        Returns:
-            The journal of the study.
-        """
+        """Begins a study, unless another process has just begun one of that name."""
         database.keep()
         with database.writing() as connection:
             if not database.is_sqlite:

@@ -14,8 +14,9 @@ from botorch_ext.codec import encode, is_same
 from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError, StudyError
 from botorch_ext.strategies import Asked, Event, Strategy
+from botorch_ext.strategies.event_lines import as_text, from_text
 from botorch_ext.strategies.events import Attached
-from botorch_ext.studies.event_lines import as_text, from_text
+from botorch_ext.studies.description import versions
 from botorch_ext.studies.threads import give_threads_back, limits_threads, threads_for
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from botorch_ext.studies.journal import Journal
 
 T = TypeVar("T")
+_VERSION = versions()["botorch-ext"]
 
 
 def kept_copy(strategy: Strategy, minimize: bool | None) -> Strategy:
@@ -106,7 +108,7 @@ class KeptStrategy:
                 except Warning as warning:  # made an error by a filter: it has happened
                     raised = warning
                 new = strategy.history.events[self._position.count :]
-                bodies = [as_text(strategy._in_sign(event)) for event in new]
+                bodies = [as_text(strategy._in_sign(event), _VERSION) for event in new]
                 position = self._journal.append(connection, self._position, bodies)
             self._strategy, self._position = strategy, position
             if raised is not None:

@@ -32,9 +32,6 @@ def opened(
             of the study.
         texts: The ``objective`` and its ``unit``, None where the study knows them.
 
-    Returns:
-        The journal and the strategy.
-
     Raises:
         NoStudyError: There is no such study, and no strategy to begin one.
         AnotherStrategyError: The study was begun with other arguments.

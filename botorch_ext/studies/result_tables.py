@@ -141,11 +141,6 @@ def measured(
 def points_of(table: Any, heads: ColumnHeads, with_contexts: bool = True) -> list[Result]:
     """The points of a sheet, a data frame, or a list of dicts, as results without values.
 
-    Args:
-        table: The table.
-        heads: The columns of the study.
-        with_contexts: Whether contexts are read.
-
     Raises:
         TableError: As `results_of`.
     """
@@ -299,13 +294,7 @@ def attach_all(
 
 def outside_rows(trials: Sequence[Trial], results: Sequence[Result], heads: ColumnHeads) -> str:
     """The rows of a table that lie outside the space, with columns and bounds; empty where there
-    are none.
-
-    Args:
-        trials: The trial of each row.
-        results: The rows.
-        heads: The columns of the study.
-    """
+    are none."""
     return named(
         [
             f"{result.where}: {_broken_rules(trial, heads)}"

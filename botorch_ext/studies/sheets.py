@@ -157,9 +157,6 @@ def written(
         heads: The texts of the first row.
         rows: The rows below: numbers, texts, and None for empty cells.
         decimal_comma: Whether numbers have decimal commas and semicolons separate cells.
-
-    Returns:
-        The text of the file.
     """
     separator = ";" if decimal_comma else ","
     lines = [separator.join(_as_cell(value, decimal_comma) for value in row) for row in rows]

@@ -26,11 +26,7 @@ _PATIENCE, _LONGEST_PAUSE = 600.0, 15.0
 
 
 class Target:
-    """A strategy or a study, as a run uses it.
-
-    Args:
-        asked: The strategy or the study.
-    """
+    """A strategy or a study, as a run uses it."""
 
     def __init__(self, asked: Strategy | Study) -> None:
         self.asked = asked

@@ -11,8 +11,8 @@ from botorch_ext.aligned import free_names
 from botorch_ext.domains import Space
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.answers.tables import frame
+from botorch_ext.strategies.plain_events import BESIDE, PlainRecord
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
-from botorch_ext.studies.plain_events import BESIDE, PlainRecord
 
 if TYPE_CHECKING:
     import pandas as pd

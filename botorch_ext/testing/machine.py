@@ -30,14 +30,17 @@ from botorch_ext.strategies import (
     Widened,
     Withdrawn,
 )
+from botorch_ext.strategies.event_lines import as_text, from_text
 from botorch_ext.testing.interrupting import files_of, lines_of
 from botorch_ext.testing.nearness import assert_near
 from botorch_ext.testing.refusals import refused
 from botorch_ext.testing.refusing import impossible_calls, mangled, tampered
-from botorch_ext.testing.sessions import Action, from_plain, plain, question
-from botorch_ext.testing.states import beliefs, reading, spoil, spoil_trial, state
+from botorch_ext.testing.states import beliefs, question, reading, spoil, spoil_trial, state
 from botorch_ext.testing.subjects import Tried, others
 
+# The kind of a call, the pending trial that it is for (as a share of the list), and the noise of
+# the value.
+Action = tuple[str, float, float]
 #: What the machine can do, and the law that each of it is about. It is the order of the simplest
 #: session.
 LAWS: dict[str, str] = {
@@ -68,15 +71,7 @@ DECK: tuple[str, ...] = (*LAWS, *("ask", "tell") * 3, "ask", "fail", "correct", 
 
 
 def drawn_session(num_actions: int, seed: int) -> list[Action]:
-    """Actions in a random order: of each kind some, if there are as many as in `DECK`.
-
-    Args:
-        num_actions: The number of actions.
-        seed: The seed.
-
-    Returns:
-        The actions.
-    """
+    """Actions in a random order: of each kind some, if there are as many as in `DECK`."""
     g = torch.Generator().manual_seed(seed)
     kinds: list[str] = []
     while len(kinds) < num_actions:
@@ -452,7 +447,7 @@ class Machine:
         is sent them."""
         expected, events = state(self.strategy), self.strategy.events
         cut = int(share * (len(events) + 1))
-        records = [json.loads(json.dumps(plain(event))) for event in events[cut:]]
+        lines, like = [as_text(event) for event in events[cut:]], self.strategy.domain.like
         sent = pickle.loads(pickle.dumps(events[:cut]))
         fresh = self.subject.make(self.seed)
         before = state(fresh)
@@ -460,7 +455,7 @@ class Machine:
             fresh.replay([*events, Told(len(self.offered), 0.1)])
         assert state(fresh) == before
         fresh.replay(sent)
-        fresh.replay(from_plain(record) for record in records)
+        fresh.replay(from_text(line, like) for line in lines)
         for event in (*sent, *events):
             if isinstance(event, Asked | Attached):
                 spoil_trial(event.trial)
@@ -537,17 +532,18 @@ class Machine:
         """A new strategy goes through all events; every other question is asked again, and where
         that is due the same can be read as then."""
         fresh, position, cuts = self.subject.make(self.seed), 0, dict(self.cuts)
-        events = [json.loads(json.dumps(plain(event))) for event in self.strategy.events]
-        again = [i for i, event in enumerate(events) if event[0] == "asked" and event[1] % 2 == 0]
+        events, like = self.strategy.events, fresh.domain.like
+        asked = {i: event.trial for i, event in enumerate(events) if isinstance(event, Asked)}
+        again = [i for i, trial in asked.items() if trial.id % 2 == 0]
         for place in [*again, len(events)]:
-            fresh.replay(from_plain(record) for record in events[position:place])
+            fresh.replay(from_text(as_text(event), like) for event in events[position:place])
             if place in cuts:
                 assert reading(fresh) == cuts[place]
             position = place
-            if place < len(events):
-                id, x, info = events[place][1], events[place][2], events[place][4]
-                asked = question(fresh, self.offer(self.offered[id]))
-                assert asked == {"x": x, "info": info}
+            if place in asked:
+                trial = asked[place]
+                answer = question(fresh, self.offer(self.offered[trial.id]))
+                assert answer == {"x": trial.x.tolist(), "info": trial.info}
                 position += 1
         assert state(fresh) == state(self.strategy)
         offer = self.offer()
@@ -567,8 +563,8 @@ def _wider(strategy: Strategy) -> dict[str, Parameter]:
     return wider
 
 
-def _shown(strategy: Strategy) -> tuple[list[Any], dict[str, Any]]:
-    return [plain(event) for event in strategy.events], strategy.report()
+def _shown(strategy: Strategy) -> tuple[list[str], dict[str, Any]]:
+    return [as_text(event) for event in strategy.events], strategy.report()
 
 
 def _shown_values(strategy: Strategy) -> dict[str, Any]:

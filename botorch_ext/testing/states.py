@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.strategies import Strategy, Trial
-from botorch_ext.testing.sessions import plain
+from botorch_ext.strategies.event_lines import as_text
 
 
 def reading(strategy: Strategy) -> dict[str, Any]:
@@ -18,7 +19,7 @@ def reading(strategy: Strategy) -> dict[str, Any]:
 
 def state(strategy: Strategy) -> dict[str, Any]:
     """The whole observable state, also of bases, with predictions at some points."""
-    shown = {"events": [plain(event) for event in strategy.events]} | reading(strategy)
+    shown = {"events": [as_text(event) for event in strategy.events]} | reading(strategy)
     shown["beliefs"] = beliefs(strategy)
     if hasattr(strategy, "bases"):
         bases: Any = strategy
@@ -47,6 +48,17 @@ def beliefs(strategy: Any) -> list[Any]:
         bands = strategy.bands(strategy.domain.sample(4, seed=1), context)
         shown += [value.tolist() for value in bands]
     return shown
+
+
+def question(strategy: Strategy, offer: dict[str, Any]) -> Any:
+    """Ask for the next trial; the trial in plain numbers, or why there is none."""
+    try:
+        trial = strategy.ask(**offer)
+    except WaitingForObservations as waits:
+        return {"waits_for": waits.ids}
+    except HorizonReached as reached:
+        return {"horizon": reached.horizon}
+    return {"x": trial.x.tolist(), "info": trial.info}
 
 
 def _some_context(strategy: Any) -> Tensor:

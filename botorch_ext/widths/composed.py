@@ -202,9 +202,6 @@ def assumptions_of(width: Width) -> Assumptions | None:
 
     A scaled width is said to assume what the width inside it assumes.
 
-    Args:
-        width: Any width.
-
     Returns:
         The assumptions; None if the width does not have all of ``rkhs_bound``, ``noise_std`` and
         ``delta``, as `Constant`, the Bayesian widths and `SrinivasRKHS`.
@@ -244,9 +241,6 @@ def share_of_enlargement(width: Width, t: int, noise_variance: float) -> float:
 
 def pointwise_misspecification(width: Width) -> float:
     """The number by which ||zeta||_1 is multiplied in the half-widths, at any depth of nesting.
-
-    Args:
-        width: Any width.
 
     Returns:
         eps of `PointwiseEnlarged`, in units of f; 0 if the width is not enlarged so.

@@ -11,11 +11,11 @@ from torch.testing import assert_close
 
 from botorch_ext import algorithms
 from botorch_ext.testing.machine import DECK, LAWS, Machine, drawn_session, put_through
-from botorch_ext.testing.sessions import Session
 from botorch_ext.testing.states import beliefs, reading
 from tests.helpers import devices
 from tests.laws.registry import ENTRIES, METHODS, ON_BOXES, ON_SETS, POLICIES, QUICK, SCENARIOS
 from tests.laws.scenarios import quietly
+from tests.laws.sessions import Session
 
 pytestmark = quietly
 

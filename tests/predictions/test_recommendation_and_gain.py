@@ -12,8 +12,7 @@ from botorch_ext.strategies import RandomSearch
 from botorch_ext.strategies.answers.expected_gain import gain_of
 from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.answers.recommendation import recommendation
-from botorch_ext.testing.sessions import question
-from botorch_ext.testing.states import state
+from botorch_ext.testing.states import question, state
 from tests.helpers import rbf
 from tests.predictions.particles import BOX, dense_parts, height, played
 

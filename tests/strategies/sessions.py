@@ -19,15 +19,15 @@ from botorch_ext.exceptions import HorizonReached, WaitingForObservations
 from botorch_ext.kernels import ActionContextKernel, TaskKernel
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Abandoned, Asked, Event, OptimisticStrategy, Strategy, Trial
-from botorch_ext.testing.sessions import drawn_actions
-from botorch_ext.testing.sessions import plain as plain
-from botorch_ext.testing.sessions import script as script
+from botorch_ext.strategies.event_lines import as_text as plain  # noqa: F401
 from botorch_ext.testing.states import state as snapshot  # noqa: F401
 from botorch_ext.widths import Enlarged, SelfNormalized, Width
 from tests.helpers import rbf
 from tests.laws.scenarios import MINIMUM as MINIMUM
 from tests.laws.scenarios import POLICIES as POLICIES
 from tests.laws.scenarios import value_of as f
+from tests.laws.sessions import drawn_actions
+from tests.laws.sessions import script as script
 from tests.oracles.models import Candidate, Session
 
 LAMBDA = 0.02

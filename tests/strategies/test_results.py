@@ -11,8 +11,7 @@ from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.models import KernelGP
 from botorch_ext.strategies import Asked, Attached, Corrected, Told, Trial
 from botorch_ext.strategies.adaptive.particle_strategy import ParticleStrategy
-from botorch_ext.testing.sessions import question
-from botorch_ext.testing.states import state
+from botorch_ext.testing.states import question, state
 from botorch_ext.testing.subjects import others
 from botorch_ext.widths import SelfNormalized
 from tests.laws.registry import DELTA, METHODS, POLICIES, SIGMA, B, entry_of

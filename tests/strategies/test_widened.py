@@ -14,8 +14,7 @@ from botorch_ext import algorithms, strategies
 from botorch_ext.parameters import Fixed, Ordered
 from botorch_ext.strategies import Asked, Attached, Widened
 from botorch_ext.testing.machine import put_through
-from botorch_ext.testing.sessions import question
-from botorch_ext.testing.states import state
+from botorch_ext.testing.states import question, state
 from botorch_ext.testing.subjects import Subject
 from tests.laws.scenarios import quietly
 from tests.oracles.particles import model_of

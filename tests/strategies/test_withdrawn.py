@@ -8,8 +8,7 @@ import torch
 from botorch_ext import ContextwiseStrategy, algorithms
 from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.strategies import Attached, Corrected, Noted, Withdrawn
-from botorch_ext.testing.sessions import question
-from botorch_ext.testing.states import state
+from botorch_ext.testing.states import question, state
 from botorch_ext.testing.subjects import others
 from tests.laws.registry import entry_of
 from tests.laws.scenarios import quietly, value_of

@@ -26,8 +26,8 @@ from botorch_ext.exceptions import (
     WaitingForObservations,
 )
 from botorch_ext.strategies import RandomSearch
+from botorch_ext.strategies.plain_events import from_json, to_json
 from botorch_ext.studies.description import describe, described_strategy, require_same
-from botorch_ext.studies.plain_events import from_json, to_json
 from tests.helpers import matern, rbf
 from tests.laws.registry import ENTRIES
 from tests.studies.kept import BOX, gp_bucb, kernel

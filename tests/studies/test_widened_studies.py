@@ -8,8 +8,7 @@ import pytest
 import botorch_ext as bx
 from botorch_ext.exceptions import AnotherStrategyError, BrokenStudyError
 from botorch_ext.page.overview import read_overview
-from botorch_ext.strategies import Widened
-from botorch_ext.studies import plain_events
+from botorch_ext.strategies import Widened, plain_events
 from botorch_ext.studies.journal import Journal
 from botorch_ext.testing.interrupting import lines_of
 from botorch_ext.testing.states import state

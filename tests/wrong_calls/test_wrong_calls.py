@@ -77,7 +77,7 @@ ROOMS += ("strategies",)  # the numbers of problems are refused in their own tes
 #: What has no row: classes that users subclass or read, and functions of which another row tries
 #: the argument or of which an oracle has every argument (the costs of instances).
 WITHOUT_ROWS = {
-    *("Strategy", "MasterStrategy", "History", "Judge", "FiniteCandidates"),
+    *("Strategy", "MasterStrategy", "History", "Judge", "FiniteCandidates", "Delay"),
     *("as_width", "as_delay", "as_allowance", "as_tensor_like", "enlarged", "enlargement"),
     "enlarging",
     *("check_delta", "check_misspecification", "check_noise_std", "check_rkhs_bound", "require"),

@@ -71,11 +71,7 @@ class KernelFunction(nn.Module):
 
 
 class GenericKernel(KernelFunction):
-    """A frozen kernel of any kind, evaluated by GPyTorch.
-
-    Args:
-        kernel: The kernel.
-    """
+    """A frozen kernel of any kind, evaluated by GPyTorch."""
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__()
@@ -125,9 +121,6 @@ def flat(K: Tensor, X2: Tensor) -> Pullback:
     Args:
         K: The values, ``... x n1 x n2``.
         X2: The second inputs, ``... x n2 x d``.
-
-    Returns:
-        A pullback that returns zeros.
     """
 
     def pullback(W: Tensor) -> Tensor:

@@ -41,9 +41,6 @@ class ColumnsKernel(KernelFunction):
         Args:
             dim: The number of columns of the inputs.
 
-        Returns:
-            The columns.
-
         Raises:
             ValueError: If the inputs have too few columns.
         """

@@ -34,9 +34,6 @@ from botorch_ext.kernels.tasks import task_covariance
 def require_unbatched(kernel: Kernel) -> None:
     """Check that a kernel has no batch dimensions.
 
-    Args:
-        kernel: A GPyTorch kernel.
-
     Raises:
         ValueError: If it is batched, or not a GPyTorch kernel.
     """

@@ -278,9 +278,6 @@ def rbf_kernel(lengthscale: float) -> Kernel:
 
     Args:
         lengthscale: The lengthscale, in units of the inputs.
-
-    Returns:
-        The kernel.
     """
     kernel = RBFKernel().to(torch.float64)
     # GPyTorch would round a float to float32.

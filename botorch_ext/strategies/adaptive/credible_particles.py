@@ -46,17 +46,14 @@ class CredibleParticles(ParticleStrategy):
     - ``mean``, ``std``: its posterior mean and standard deviation at the point, in units of the
       observations; pending trials count in the standard deviation.
 
+    The other arguments are those of `ParticleStrategy`.
+
     Args:
         domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
         particles: The settings of the particles. None: `Particles()`.
         width: The multiplier of the standard deviation, at least 0.
         delta: Sets c = ln(m / delta) for m particles.
         credibility: c itself, at least 0. None: c is set by ``delta``.
-        seed: The seed of the particles, of the search and of the first points.
-        initial: Observations from before the study, as for `Strategy`.
-        num_initial: The number of Sobol points that are asked first.
-        context_domain: The contexts, as for `Strategy`. None: no contexts.
-        minimize: As for `Strategy`.
 
     Raises:
         ValueError: If `ParticleStrategy` raises it, or if ``width``, ``delta`` or ``credibility``

@@ -402,9 +402,8 @@ class InsuredStrategy(BoundsStrategy):
         super()._absorb(event)
         self._told.absorb(event, self.history)
         if isinstance(event, Told | Attached):
-            id = event.trial.id if isinstance(event, Attached) else event.id
-            row = self.history.trials[id].info.get("index")
-            self._told.observe(self._points[id], row, event.value)
+            row = self.history.trials[event.id].info.get("index")
+            self._told.observe(self._points[event.id], row, event.value)
 
     def _follow(self, trial: Trial, look: Look) -> None:
         """Updates what a subclass keeps, for a trial that the method chose."""

@@ -129,12 +129,7 @@ class Ledger:
         return replace(self, level=level, owed=self.owed or level > self.level)
 
     def charged(self, choice: InsuranceChoice, trial: int) -> Ledger:
-        """The ledger after a trial was asked.
-
-        Args:
-            choice: The choice of the trial.
-            trial: The id of the trial.
-        """
+        """The ledger after a trial was asked."""
         new = replace(self, suspect=choice.suspect)
         if choice.kind == "exploit":
             return replace(new, lost=self.lost + choice.cost)

@@ -92,37 +92,7 @@ class SafeExploration(Strategy):
     ``info`` of a trial has the keys of `SafeChoice`, and on a finite set the row of the point as
     ``index``. The limits and the outcomes keep their sign if the strategy minimises.
 
-    Args:
-        domain: A `FiniteSet`, or a `Box` with nothing but bounds, in float64.
-        model: The model of the value, a `KernelGP` without data and transforms.
-        outcome_models: The models of the outcomes by name, likewise.
-        thresholds: The limit of each outcome by name: `AtMost`, `AtLeast`, or a text such as
-            ``"<= 5.0"`` or ``">= 0.3"``.
-        safe_seed: Points that are known to be safe, at least one: ``n x d``, or dicts by name. With
-            contexts these are safe in every context; joint rows, ``n x (d + d_z)``, are safe in
-            their own context.
-        rkhs_bound: B, at least the RKHS norm of each quantity, in its units: one number, or one for
-            the value and then one for each outcome.
-        noise_std: sigma, the sub-Gaussian constant of the noise, likewise.
-        delta: The failure probability of all bounds together.
-        misspecification: eps, the largest distance of each quantity to what its model can express,
-            likewise.
-        radius: The radius of the ball around a point in which all points must be within the limits.
-            It must be 0 in a box.
-        norm: The norm of the ball: "l2" or "linf".
-        bounds: "mixture", the bounds of `Mixture`, or "ladder", those of `Ladder`.
-        rule: "goal", as above. "widest": instead of the point that tells most, the certified point
-            with the widest bounds in units of the prior. Or a function from the rows of the
-            certified points, this strategy and a seed to one of these rows; in a box it is one from
-            some certified points, ``n x d``, this strategy and a seed to any certified point.
-        on_refuted: "seed": once the models are refuted, only the seed with the best mean of its own
-            results is asked. "stop": `ask` raises `ModelRefutedError`.
-        pending: How pending trials count when a point to learn from is chosen: "hallucinate" or
-            "ignore". They never count in what is certified.
-        seed: The seed of the searches, and of what a function ``rule`` is given.
-        context_domain: The contexts, as for `Strategy`; the models are then those of joint rows.
-            None: no contexts.
-        minimize: As for `Strategy`.
+    The arguments are those of `safe_exploration`.
 
     Raises:
         ValueError: If an argument has an impossible value. The message names the argument.

@@ -50,8 +50,9 @@ class StableStrategy(BoundsStrategy):
     Source: Ziomek et al. 2024, algorithm 2 (HE-StableOpt); with one model Bogunovic et al. 2018,
     algorithm 1 (StableOpt).
 
+    The other arguments are those of `HyperparameterElimination`; ``alarm`` needs ``noise_std``.
+
     Args:
-        domain: The domain: a `Box`, its bounds, or a `FiniteSet`. Perturbed points stay inside.
         models: The candidate models, or `Fitted`. On a finite set the first of several equally good
             points, and of equally good models, is chosen.
         width: The confidence width of a single well-specified model, or a number, for all models;
@@ -62,13 +63,6 @@ class StableStrategy(BoundsStrategy):
         norm: The norm of the ball: "l2" or "linf".
         noise_std: R, the sub-Gaussian constant of the noise, for the tests. None, for a single
             model: the model is not tested.
-        delta: The probability that the true model is eliminated or that a bound fails.
-        misspecification: eps, the largest distance of f to what the true model can express. It
-            enlarges the width and the bounds of the tests.
-        enlargement: How the width is enlarged, "published" or "pointwise": see `Enlarged` and
-            `PointwiseEnlarged`.
-        alarm: Whether the lower bound of the RKHS norm eliminates models too, as
-            `HyperparameterElimination` says. Needs ``noise_std``.
         options: The keyword arguments of `BoundsStrategy`; ``context_domain`` must be None.
 
     Raises:

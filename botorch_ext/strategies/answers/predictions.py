@@ -85,9 +85,6 @@ class Predictions(Immutable):
             levels: The probabilities of the quantiles.
             context_domain: The domain of the contexts, or None.
 
-        Returns:
-            The predictions.
-
         Raises:
             ValueError: A level is not strictly between 0 and 1.
         """

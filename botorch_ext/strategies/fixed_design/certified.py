@@ -94,29 +94,16 @@ class CertifiedElimination(CertifyingStrategy):
     point, delays depend on values. The statement is then proven only for rounds that close with all
     points of a single plan told. On a box a search finds the largest values in the region.
 
+    The other arguments are those of `certified_bucb`.
+
     Args:
         domain: The domain: a `Box`, its bounds, or a `FiniteSet`. On a box the survivors are a
             `Region`, never a grid.
         model: A `KernelGP` without data and without prior mean: kernel and noise variance.
-        horizon: T, the number of trials. The rounds share what ``num_initial`` leaves.
         block_width: The width of the bounds of a block, or a number. It must be valid for designs
             that do not depend on observations.
         told_width: The width of the bounds of all told data, or a number.
         free_width: The width of GP-BUCB in the free steps, or a number.
-        rkhs_bound: B, in units of f: all bounds are clipped to [-B, B]. None: they are not clipped.
-        share: The share of the steps that are spent on blocks, in (0, 1].
-        kappa: At least 1: a round closes when the largest standard deviation is at most kappa times
-            the promised one.
-        buy: When a round has a block. "useful": if the block may halve the certificate. "always":
-            in every round.
-        free: The rule of the free steps: "gp_bucb", or a function of a `KernelGP` with the told
-            data, the region (on a finite set a `FiniteSet` of the survivors), the ``p x d`` points
-            of pending and failed trials, and a seed, which returns a point of the region.
-        seed: The seed of every random choice.
-        initial: Observations from before the study, as for `Strategy`. The bounds of all told data
-            use them.
-        num_initial: The number of points that are asked first, anywhere in the domain.
-        minimize: As for `Strategy`.
 
     Raises:
         ValueError: If an argument is impossible, if ``num_initial`` leaves no trial, if

@@ -90,11 +90,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class CutByAll(Cut):
-    """The cut by all told data.
-
-    Args:
-        put_off: Whether the block was put off.
-    """
+    """The cut by all told data."""
 
     put_off: bool
 

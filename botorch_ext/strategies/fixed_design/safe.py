@@ -50,21 +50,13 @@ class SafeStrategy(CertifyingStrategy, InsuredStrategy):
     - ``closed``: True if the block of the round before entered the bounds at this step;
     - ``plan``: as for `CertifiedElimination`, if a block was planned, or skipped as not useful.
 
+    The other arguments are those of `safe_ucb`.
+
     Args:
-        domain: The domain of the actions: a `Box`, its bounds, or a `FiniteSet`.
         models: `CandidateModels` without data.
-        rkhs_bound: B, at least the RKHS norm of f under the right model, in units of f.
-        noise_std: sigma, the sub-Gaussian constant of the noise, in units of f.
         delta: The failure probability, as for `InsuredStrategy`, and of the bounds of blocks.
         width: The width of the index. None: that of the bounds of all told data, which the tests
             always use.
-        credibility: As for `InsuredStrategy`.
-        terms: The limits on what the insurance may cost. None: `Terms()`.
-        certificates: Whether blocks are asked. Needs a `FiniteSet` without contexts.
-        horizon: T, the number of trials. Needed with ``certificates``, and only there.
-        bounds: Which widths the bounds of blocks and of all told data have. "published":
-            `FixedDesign` and `SelfNormalized`; "mixture": `FixedDesignMixture` and `Mixture`;
-            "ladder": `FixedDesignLadder` and `Mixture`.
         options: The keyword arguments of `BoundsStrategy`, as for `InsuredStrategy`.
 
     Raises:

@@ -16,7 +16,7 @@ from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.search.trust_region import region_around
 from botorch_ext.strategies import Asked
 from botorch_ext.strategies.action_sets import Choices
-from botorch_ext.testing.sessions import question
+from botorch_ext.testing.states import question
 from tests.oracles.particles import dense_log_improvement, hull, model_of, standardised
 
 BOX = bx.Box([[2.0, -3.0], [5.0, -1.0]])

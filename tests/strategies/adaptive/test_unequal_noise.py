@@ -17,7 +17,7 @@ from botorch_ext.hyperparameters.density import Density, RowNoise
 from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.search.certified import CertifiedBounds
 from botorch_ext.strategies import Told
-from botorch_ext.studies.event_lines import as_text, from_text
+from botorch_ext.strategies.event_lines import as_text, from_text
 from botorch_ext.widths.limits import Quantity
 from tests.helpers import drawn, matern, rbf
 from tests.oracles.particles import model_of, standardised

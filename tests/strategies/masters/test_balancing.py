@@ -8,7 +8,7 @@ import torch
 from botorch_ext import Box, FiniteSet, RegretBalancing, algorithms
 from botorch_ext.analysis.information_gain import max_information_gain
 from botorch_ext.strategies import RandomSearch, Told
-from botorch_ext.testing.sessions import question
+from botorch_ext.testing.states import question
 from tests.helpers import rbf
 from tests.laws.scenarios import quietly
 from tests.oracles.balancing import MasterOracle, published_bound

@@ -1,34 +1,17 @@
-"""Sessions of random asks and tells, and events as plain data."""
+"""Sessions of asks and tells in any order, and of lost trials."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from botorch_ext.codec import decode, encode
 from botorch_ext.domains import host
 from botorch_ext.exceptions import HorizonReached, WaitingForObservations
-from botorch_ext.strategies import (
-    Abandoned,
-    Asked,
-    Attached,
-    Corrected,
-    Event,
-    Noted,
-    Strategy,
-    Told,
-    Trial,
-    Widened,
-    Withdrawn,
-)
+from botorch_ext.strategies import Strategy
+from botorch_ext.testing.machine import Action
 from botorch_ext.testing.subjects import Tried, others
-
-# The kind of a call, the pending trial that it is for (as a share of the list), and the noise of
-# the value.
-Action = tuple[str, float, float]
 
 
 def drawn_actions(chances: dict[str, float], num_actions: int, seed: int) -> list[Action]:
@@ -119,73 +102,3 @@ class Session:
     def play(self) -> None:
         for action in self.actions:
             self.do(action)
-
-
-def question(strategy: Strategy, offer: dict[str, Any]) -> Any:
-    """Ask for the next trial; the trial in plain numbers, or why there is none."""
-    try:
-        trial = strategy.ask(**offer)
-    except WaitingForObservations as waits:
-        return {"waits_for": waits.ids}
-    except HorizonReached as reached:
-        return {"horizon": reached.horizon}
-    return {"x": trial.x.tolist(), "info": trial.info}
-
-
-def best(strategy: Strategy) -> Any:
-    """The best point and its mean in plain numbers; None before any evaluation."""
-    if strategy.report()["best"] is None:
-        return None
-    x, mean = strategy.best()
-    return [x.tolist(), mean]
-
-
-def plain(event: Event) -> list[Any]:
-    """An event as plain data for JSON, from which it can be restored bit for bit."""
-    match event:
-        case Asked(trial):
-            context = None if trial.context is None else trial.context.tolist()
-            return ["asked", trial.id, trial.x.tolist(), context, trial.info]
-        case Told(id, value, outcomes):
-            return ["told", id, value, *_plain_outcomes(outcomes)]
-        case Abandoned(id, failed):
-            return ["failed" if failed else "abandoned", id]
-        case Attached(trial, value, outcomes):
-            return ["attached", plain(Asked(trial)), value, *_plain_outcomes(outcomes)]
-        case Corrected(id, value, outcomes):
-            return ["corrected", id, value, *_plain_outcomes(outcomes)]
-        case Withdrawn(id):
-            return ["withdrawn", id]
-        case Noted(id, text):
-            return ["noted", id, text]
-        case Widened(id, parameters, inside):
-            return ["widened", id, encode(dict(parameters)), list(inside)]
-
-
-def _plain_outcomes(outcomes: Mapping[str, float]) -> list[Any]:
-    return [dict(outcomes)] if outcomes else []
-
-
-def from_plain(record: list[Any]) -> Event:
-    """Restore an event from its `plain` form."""
-    match record:
-        case ["asked", id, x, context, info]:
-            if context is not None:
-                context = host.tensor(context, dtype=torch.float64)
-            return Asked(Trial(id, host.tensor(x, dtype=torch.float64), context, info))
-        case ["told", id, value, *outcomes]:
-            return Told(id, value, *outcomes)
-        case ["abandoned" | "failed" as kind, id]:
-            return Abandoned(id, failed=kind == "failed")
-        case ["attached", asked, value, *outcomes]:
-            inner: Any = from_plain(asked)
-            return Attached(inner.trial, value, *outcomes)
-        case ["corrected", id, value, *outcomes]:
-            return Corrected(id, value, *outcomes)
-        case ["withdrawn", id]:
-            return Withdrawn(id)
-        case ["noted", id, text]:
-            return Noted(id, text)
-        case ["widened", id, parameters, inside]:
-            return Widened(id, decode(parameters), tuple(inside))
-    raise ValueError(f"record must be the plain form of an event, got {record!r}")

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from botorch_ext.checks import is_text
 from botorch_ext.exceptions import BrokenStudyError
@@ -18,8 +18,9 @@ Kind = Literal[
 BESIDE: tuple[Kind, ...] = ("corrected", "noted", "widened")
 
 _NOT_FINITE = "not finite"
-# The entries of each kind of event besides its id. Events with a value may also have outcomes, a
-# standard error and repeats.
+# The entries that an event with a value may also have.
+_MEASURED = ("outcomes", "std", "repeats")
+# The entries that each kind of event has besides its id.
 _ENTRIES: dict[Kind, tuple[str, ...]] = {
     "asked": ("x", "context", "info"),
     "attached": ("x", "context", "info", "value"),
@@ -65,7 +66,7 @@ class PlainRecord:
     failed: bool = False
     text: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
-    inside: list[int] = field(default_factory=list)
+    inside: tuple[int, ...] = ()
     version: str | None = None
 
     @classmethod
@@ -74,9 +75,6 @@ class PlainRecord:
 
         Args:
             text: A line that `line` wrote.
-
-        Returns:
-            The record.
 
         Raises:
             BrokenStudyError: `line` did not write the text.
@@ -88,33 +86,22 @@ class PlainRecord:
 
     @classmethod
     def _read(cls, entries: dict[str, Any]) -> PlainRecord:
-        kind, id = entries.pop("event"), entries.pop("id")
+        kind = entries.pop("event")
         if kind not in _ENTRIES:
             raise ValueError(f"unknown kind {kind!r}")
-        if type(id) is not int:
-            raise ValueError(f"{id!r} is no whole number")
-        known = {name: _CHECKED[name](entries.pop(name)) for name in _ENTRIES[kind]}
-        version = _version(entries.pop("version", None))
-        if "value" in known:
-            known["outcomes"] = _outcomes(entries.pop("outcomes", {}))
-            known["std"] = _number(entries.pop("std")) if "std" in entries else None
-            known["repeats"] = tuple(_numbers(entries.pop("repeats", [])))
+        optional = ("version", *(_MEASURED if "value" in _ENTRIES[kind] else ()))
+        names = ["id", *_ENTRIES[kind], *(name for name in optional if name in entries)]
+        known = {name: _CHECKED[name](entries.pop(name)) for name in names}
         if entries:
             raise ValueError(f"unknown entries {sorted(entries)}")
-        return cls(cast(Kind, kind), id, **known, version=version)
+        return cls(kind, **known)
 
     def line(self) -> str:
         """The record as one line of JSON."""
-        own = {name: getattr(self, name) for name in _ENTRIES[self.kind]}
-        if self.outcomes:
-            own["outcomes"] = dict(self.outcomes)
-        if self.std is not None:
-            own["std"] = self.std
-        if self.repeats:
-            own["repeats"] = list(self.repeats)
-        if self.version is not None:
-            own["version"] = self.version
-        return to_json({"event": self.kind, "id": self.id} | own)
+        own = {name: getattr(self, name) for name in ("id", *_ENTRIES[self.kind])}
+        optional = {name: getattr(self, name) for name in (*_MEASURED, "version")}
+        given = {name: value for name, value in optional.items() if value}
+        return to_json({"event": self.kind} | own | given)
 
 
 def to_json(plain: Any) -> str:
@@ -174,10 +161,6 @@ def _numbers(values: Any) -> list[float]:
     return [_number(value) for value in values]
 
 
-def _outcomes(value: Any) -> dict[str, float]:
-    return {name: _number(each) for name, each in _entries(value).items()}
-
-
 def _version(value: Any) -> str | None:
     if not isinstance(value, str | None):
         raise ValueError(f"{value!r} is no version")
@@ -190,10 +173,16 @@ def _text(value: Any) -> str:
     return value
 
 
-def _ids(value: Any) -> list[int]:
+def _id(value: Any) -> int:
+    if type(value) is not int:
+        raise ValueError(f"{value!r} is no whole number")
+    return value
+
+
+def _ids(value: Any) -> tuple[int, ...]:
     if not isinstance(value, list) or not all(type(id) is int and id >= 0 for id in value):
         raise ValueError(f"{value!r} is no list of ids")
-    return value
+    return tuple(value)
 
 
 def _entries(value: Any) -> dict[str, Any]:
@@ -203,12 +192,17 @@ def _entries(value: Any) -> dict[str, Any]:
 
 
 _CHECKED = {
+    "id": _id,
     "x": _numbers,
     "context": lambda given: None if given is None else _numbers(given),
     "info": _entries,
     "value": _number,
+    "outcomes": lambda given: {name: _number(each) for name, each in _entries(given).items()},
+    "std": _number,
+    "repeats": lambda given: tuple(_numbers(given)),
     "failed": lambda given: given is True,
     "text": _text,
     "parameters": _entries,
     "inside": _ids,
+    "version": _version,
 }
