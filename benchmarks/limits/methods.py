@@ -99,7 +99,7 @@ class Method:
 
 OURS, PENALTY = "integrated_ei", "penalty"
 METHODS = {
-    OURS: Method(_Ours, "revision 1"),
+    OURS: Method(_Ours, "revision 2"),
     PENALTY: Method(_Penalty, "revision 1"),
     "qLogNEI": Method(_BoTorch, "botorch"),
     "GPSampler": Method(_Optuna, "optuna"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
@@ -44,6 +44,13 @@ _NUM_DRAWS = 8
 _MOST_ROWS = 1000
 # The least probability of success of a point that is asked, where another one has it.
 _LEAST_SUCCESS = 0.7
+# The prior of the noise variance of outcomes: many are exact, and their noise decides how near to a
+# limit a point can be known to keep it.
+_NOISE_OF_OUTCOMES: dict[str, Any] = {
+    "noise": (1e-6, 4.0),
+    "noise_location": -6.0,
+    "noise_spread": 3.0,
+}
 # The exponent of the probability that all limits hold: with 1, trials break limits more often and
 # regrets are larger.
 _WEIGHT = 2.0
@@ -87,9 +94,9 @@ class ImprovementStrategy(ParticleStrategy):
     asked again in the same context unless every listed point has failed there.
 
     With ``outcomes`` each result has other measured numbers too, which have limits. Every outcome
-    has hyperparameter samples of its own. The point asked has the largest product of the
-    improvement and the square of the probability that all outcomes, without their noise, are within
-    their limits.
+    has hyperparameter samples of its own, with a prior under which it may be exact. The point asked
+    has the largest product of the improvement and the square of the probability that all outcomes,
+    without their noise, are within their limits.
     The improvement is that on points at which each limit holds with probability 0.5 or more or, if
     there are none, on the point with the lowest mean. `best` gives the best point whose outcomes
     were measured within the limits, and `recommend` one that keeps them with probability 0.9; if
@@ -157,8 +164,11 @@ class ImprovementStrategy(ParticleStrategy):
         if outcomes is not None and initial is not None:
             raise ValueError("initial must be None with outcomes: attach results with theirs")
         self._set_limits({} if outcomes is None else checked_limits(outcomes, "outcomes"))
+        settings = self.particles
+        if not deterministic:
+            settings = replace(settings, prior=replace(settings.prior, **_NOISE_OF_OUTCOMES))
         self._outcome_models = [
-            ParticleModels(self.particles, limit=limit) for limit in self.limits.values()
+            ParticleModels(settings, limit=limit) for limit in self.limits.values()
         ]
 
     def _choose(
