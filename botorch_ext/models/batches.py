@@ -343,9 +343,6 @@ class ModelParts(ABC, Generic[Model]):
     def grow(self, t: int) -> list[str]:
         """Add the models of a growing family that join by time t, with all data.
 
-        Args:
-            t: The time, in steps.
-
         Returns:
             The names of the new models; none for a set that does not grow.
         """
