@@ -228,7 +228,8 @@ def _parameter(name: str, hint: Any) -> Parameter:
 
 
 def _completed(doc: str, signature: inspect.Signature) -> str:
-    parameters, made = signature.parameters, signature.return_annotation
+    parameters, hint = signature.parameters, signature.return_annotation
+    made = hint if isinstance(hint, str) else "Strategy"
     doc, _, raises = doc.partition("\n\nRaises:\n")
     doc, _, returns = doc.partition("\n\nReturns:\n")
     doc, _, described = doc.partition("\n\nArgs:\n")
