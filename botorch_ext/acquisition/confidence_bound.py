@@ -248,14 +248,13 @@ class EnlargedUpperConfidenceBound(_ConfidenceBound):
 class LowerConfidenceBound(_ConfidenceBound):
     """The lower confidence bound mean - width * std, whose maximiser is a safe choice.
 
+    The other arguments are those of `EnlargedUpperConfidenceBound`.
+
     Args:
-        model: A fitted single-output model.
         width: A number; a tensor that broadcasts to the batch shape of the model; or, for a
             `KernelGP` without an outcome transform, a width object, whose offset is subtracted too.
-        posterior_transform: As in BoTorch.
         maximize: Whether f is maximised. False gives the bound for minimisation,
             ``-mean - width * std``.
-        X_pending: The ``n x d`` pending points, which are hallucinated. None: no pending points.
 
     Raises:
         ValueError: If ``width`` is a width object and the model is not a `KernelGP` or has an

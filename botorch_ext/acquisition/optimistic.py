@@ -60,17 +60,12 @@ class ExpectedUCB(AlternativeBounds):
 
     Source: Ziomek et al. 2024, section 7 (uniform prior over the models).
 
+    The other arguments are those of `OptimisticModelUCB`.
+
     Args:
-        models: As for `OptimisticModelUCB`.
-        width: As for `OptimisticModelUCB`.
         probabilities: P(u | data): m non-negative numbers that sum to 1. None: computed from the
             marginal likelihoods of `KernelGP` models of the same data (without an outcome
             transform; pending rows do not count); uniform over the draws of one ensemble.
-        posterior_transform: As in BoTorch, applied to every model.
-        maximize: Whether f is maximised. False gives the bounds for minimisation,
-            ``-mean + width * std``.
-        X_pending: The ``n x d`` pending points, which are hallucinated for every model. None: no
-            pending points.
 
     Raises:
         ValueError: If `OptimisticModelUCB` raises it, if ``probabilities`` are impossible, or if

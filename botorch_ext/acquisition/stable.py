@@ -45,18 +45,16 @@ class StableUCB(AlternativeBounds):
     time than BoTorch's L-BFGS-B. Source: Bogunovic et al. 2018, algorithm 1 (StableOpt); Ziomek et
     al. 2024, algorithm 2.
 
+    The other arguments are those of `OptimisticModelUCB`.
+
     Args:
         model: A single-output BoTorch model, or models as for `OptimisticModelUCB`.
-        width: As for `OptimisticModelUCB`.
         radius: The radius of the ball, in the units of the coordinates; or d radii, one for each
             coordinate.
         norm: The norm of the ball: "l2" or "linf".
         bounds: The ``2 x d`` bounds, inside which perturbed points stay.
-        posterior_transform: As in BoTorch, applied to every model.
         maximize: Whether f is maximised. False gives the worst case over the ball for minimisation,
             that of ``-mean + width * std``.
-        X_pending: The ``n x d`` pending points, which are hallucinated for every model. None: no
-            pending points.
 
     Raises:
         ValueError: If `OptimisticModelUCB` raises it, or if the radius, the norm or the bounds are

@@ -106,10 +106,6 @@ def regret_balancing(
             then needs a context, and ``initial`` has joint rows (the action, then the context).
             None: no contexts. If it is not a domain, ``max_information_gain`` is needed.
 
-    Returns:
-        A `RegretBalancing` to ask and to tell; see `RegretBalancing` for the keys of ``trial.info``
-        and of the report.
-
     Raises:
         TypeError: If a required argument is missing, or if an argument is unknown.
         ValueError: If an argument has an impossible value, or if ``max_information_gain`` or

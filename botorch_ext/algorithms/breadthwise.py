@@ -69,10 +69,6 @@ def breadthwise_exploration(
         max_cells: The largest number of active cells. With 8192 cells a step takes about 4 ms, and
             the study needs 1.5 GiB of memory, of which 0.5 GiB is the covariance of the cells.
         seed: Unused, since the method is deterministic.
-
-    Returns:
-        A `BreadthwiseExploration` to ask and to tell; see `BreadthwiseExploration` for the keys of
-        ``trial.info`` and of the report.
     """
     name = "breadthwise_exploration"
     if rkhs_bound is None:

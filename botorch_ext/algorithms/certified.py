@@ -96,10 +96,6 @@ def certified_bucb(
         num_initial: The number of Sobol points that are asked first, anywhere in the domain. The
             rounds share the rest of the horizon.
 
-    Returns:
-        A `CertifiedElimination` to ask and to tell; see `CertifiedElimination` for the keys of
-        ``trial.info`` and of the report.
-
     Raises:
         TypeError: If a required argument is missing, or if an argument is unknown.
         ValueError: If an argument has an impossible value, or if ``width`` is None and an argument

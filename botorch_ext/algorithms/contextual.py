@@ -80,10 +80,6 @@ def cgp_ucb(
             from the kernel by `context_space_of`; if the kernel does not say, the first context
             sets the dimension. Tasks that the kernel knows are checked in any case.
 
-    Returns:
-        An `OptimisticStrategy` to ask and to tell; see `BoundsStrategy` for the keys of
-        ``trial.info`` and of the report.
-
     Raises:
         TypeError: If a required argument is missing, or if an argument is unknown.
         ValueError: If an argument has an impossible value; if ``width`` is None and an argument

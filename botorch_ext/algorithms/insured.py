@@ -74,14 +74,6 @@ def insured_ucb(
             chosen by experiments.
         pending: The treatment of pending trials: they count in the index (the upper confidence
             bound that is maximised), and the tests use told data alone. No other value is allowed.
-
-    Returns:
-        An `InsuredStrategy` to ask and to tell; see `InsuredStrategy` for the keys of
-        ``trial.info`` and of the report.
-
-    Raises:
-        TypeError: If a required argument is missing, or if an argument is unknown.
-        ValueError: If an argument has an impossible value. The message names the argument.
     """
     return InsuredStrategy(
         domain,
@@ -164,14 +156,6 @@ def safe_ucb(
             chosen by experiments.
         pending: The treatment of pending trials: they count in the index (the upper confidence
             bound that is maximised), and the tests use told data alone. No other value is allowed.
-
-    Returns:
-        A `SafeStrategy` to ask and to tell; see `SafeStrategy` for the keys of ``trial.info`` and
-        of the report.
-
-    Raises:
-        TypeError: If a required argument is missing, or if an argument is unknown.
-        ValueError: If an argument has an impossible value. The message names the argument.
     """
     if isinstance(models, CandidateModels) == (noise_variance is not None):
         raise ValueError(

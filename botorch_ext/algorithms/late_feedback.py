@@ -53,10 +53,6 @@ def gp_bucb(
         pending: The treatment of pending trials that defines the method. No other value is allowed.
         inflate: Whether the width is multiplied by exp(information gain of the pending points given
             the told ones). This makes the confidence bound valid; it is rarely used in practice.
-
-    Returns:
-        An `OptimisticStrategy` to ask and to tell; see `BoundsStrategy` for the keys of
-        ``trial.info`` and of the report.
     """
     _require_policy("gp_bucb", pending, "hallucinate")
     width = published_width("gp_bucb", SelfNormalized, given)
@@ -102,10 +98,6 @@ def gp_ucb_sdf(
         pending: The treatment of pending trials that defines the method. No other value is allowed.
         timeout: m, in steps: a trial that was asked at step s and is not told before the ask of
             step s + m + 1 stays censored for ever. None: a result counts however late it is told.
-
-    Returns:
-        An `OptimisticStrategy` to ask and to tell; see `BoundsStrategy` for the keys of
-        ``trial.info`` and of the report.
     """
     _require_policy("gp_ucb_sdf", pending, "censor")
     width = published_width("gp_ucb_sdf", SelfNormalized, given)

@@ -61,10 +61,6 @@ def a_gp_ucb(
         width: A width, or a number, in place of the published width; or a sequence with one for
             each model. ``rkhs_bound``, ``noise_std`` and ``delta`` are then unused. None: the
             published width.
-
-    Returns:
-        A `BoundsStrategy` to ask and to tell; see there for the keys of ``trial.info`` and of the
-        report.
     """
     scales = require_lengthscales(models).tolist()
     if models.grows:
@@ -133,10 +129,6 @@ def lb_gp_ucb(
             the standard deviation and the width. "censor": in both, and in the mean as observations
             of ``minimum``; this needs ``rkhs_bound`` or ``width``, since outputs are standardised
             without them.
-
-    Returns:
-        A `LengthscaleBalancing` to ask and to tell; see `BoundsStrategy` for the keys of
-        ``trial.info`` and of the report.
     """
     standardize = rkhs_bound is None and width is None
     rkhs_bound = 1.0 if rkhs_bound is None else rkhs_bound

@@ -43,10 +43,6 @@ def gp_ucb(
         >>> trial = strategy.ask()
         >>> trial.x.tolist(), round(trial.info["mean"], 2), round(trial.info["std"], 2)
         ([1.0], 0.1, 0.94)
-
-    Returns:
-        An `OptimisticStrategy` to ask and to tell; see `BoundsStrategy` for the keys of
-        ``trial.info`` and of the report.
     """
     width = published_width("gp_ucb", SelfNormalized, given)
     model = model_or_fitted("gp_ucb", domain, kernel, given)
@@ -71,10 +67,6 @@ def igp_ucb(
         >>> strategy.tell(strategy.ask(), 0.3)
         >>> strategy.ask().x.tolist(), round(strategy.report()["current_width"], 2)
         ([1.0], 4.96)
-
-    Returns:
-        An `OptimisticStrategy` to ask and to tell; see `BoundsStrategy` for the keys of
-        ``trial.info`` and of the report.
     """
     width = published_width("igp_ucb", ChowdhuryGopalan, given)
     model = model_or_fitted("igp_ucb", domain, kernel, given)
@@ -112,10 +104,6 @@ def ec_gp_ucb(
         misspecification: eps >= 0, the max-norm distance of f to the RKHS ball, in units of f.
         width: A width, or a number, to enlarge in place of the published width. ``rkhs_bound``,
             ``noise_std`` and ``delta`` are then unused. None: the published width.
-
-    Returns:
-        An `OptimisticStrategy` to ask and to tell; see `BoundsStrategy` for the keys of
-        ``trial.info`` and of the report.
     """
     eps = one_number(misspecification, "misspecification")
     width = enlarging(enlargement)(published_width("ec_gp_ucb", SelfNormalized, given), eps)

@@ -55,10 +55,6 @@ def phased_uncertainty_sampling(
 
     Args:
         seed: The seed of every random choice.
-
-    Returns:
-        A `PhasedElimination` to ask and to tell; see `PhasedElimination` for the keys of
-        ``trial.info`` and of the report.
     """
     rounds, horizon = Doubling(), given["horizon"]
 
@@ -108,10 +104,6 @@ def bpe(
 
     Args:
         seed: The seed of every random choice.
-
-    Returns:
-        A `PhasedElimination` to ask and to tell; see `PhasedElimination` for the keys of
-        ``trial.info`` and of the report.
     """
     rounds = SquareRoot(given["horizon"])
     model = make_model(domain, kernel, given)
@@ -161,10 +153,6 @@ def bpe_delay(
         width: A width, or a number, in place of the published width. ``rkhs_bound`` and
             ``noise_std`` are then unused. None: the published width.
         seed: The seed of every random choice.
-
-    Returns:
-        A `PhasedElimination` to ask and to tell; see `PhasedElimination` for the keys of
-        ``trial.info`` and of the report.
     """
     rounds = DelayAware(SquareRoot(given["horizon"]), delay)
     model = make_model(domain, kernel, given)

@@ -97,14 +97,6 @@ def safe_exploration(
         context_domain: The contexts: a domain, their dimension d_z, or a `ContextSpace`. The models
             are then those of joint rows, the action first, and every ask needs a context. None: no
             contexts.
-
-    Returns:
-        A `SafeExploration` to ask and to tell; see `SafeExploration` for the keys of ``trial.info``
-        and of the report.
-
-    Raises:
-        TypeError: If a required argument is missing, or if an argument is unknown.
-        ValueError: If an argument has an impossible value. The message names the argument.
     """
     return SafeExploration(
         domain,

@@ -179,6 +179,7 @@ SHARED = {
     ),
 }
 
+_MADE = " to ask and to tell; see there for the keys of ``trial.info`` and of the report."
 _MISSING = "TypeError: If a required argument is missing, or if an argument is unknown."
 _IMPOSSIBLE = "ValueError: If an argument has an impossible value"
 _NAMED = "The message names the argument."
@@ -191,7 +192,7 @@ def complete(function: Callable[..., Any]) -> inspect.Signature:
     """Gives a function the signature and the docstring with all arguments by name.
 
     The docstring describes what the function takes alone, and what differs from `SHARED`. Where it
-    does not say what the function raises, that is the usual.
+    does not say what the function returns or raises, that is the usual.
 
     Args:
         function: A function whose ``**given`` are shared arguments.
@@ -211,7 +212,7 @@ def complete(function: Callable[..., Any]) -> inspect.Signature:
         named += map(_parameter, shared.__annotations__, shared.__annotations__.values())
     signature = signature.replace(parameters=named)
     function.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
-    function.__doc__ = _completed(inspect.getdoc(function) or "", signature.parameters)
+    function.__doc__ = _completed(inspect.getdoc(function) or "", signature)
     return signature
 
 
@@ -226,14 +227,18 @@ def _parameter(name: str, hint: Any) -> Parameter:
     )
 
 
-def _completed(doc: str, parameters: Mapping[str, Parameter]) -> str:
+def _completed(doc: str, signature: inspect.Signature) -> str:
+    parameters, hint = signature.parameters, signature.return_annotation
+    made = hint if isinstance(hint, str) else "Strategy"
+    doc, _, raises = doc.partition("\n\nRaises:\n")
     doc, _, returns = doc.partition("\n\nReturns:\n")
     doc, _, described = doc.partition("\n\nArgs:\n")
     own = dict(each.split(": ", 1) for each in _entries(described))
     texts = [f"{name}: {own.get(name) or _shared_text(name, parameters)}" for name in parameters]
-    if "\n\nRaises:\n" not in returns:
-        returns += f"\n\nRaises:\n{_indented([_MISSING, _impossible(parameters)])}"
-    return f"{doc}\n\nArgs:\n{_indented(texts)}\n\nReturns:\n{returns}"
+    usual = textwrap.wrap(f"{'An' if made[0] in 'IO' else 'A'} `{made}`{_MADE}", 92)
+    returns = returns or textwrap.indent("\n".join(usual), " " * 4)
+    raises = raises or _indented([_MISSING, _impossible(parameters)])
+    return f"{doc}\n\nArgs:\n{_indented(texts)}\n\nReturns:\n{returns}\n\nRaises:\n{raises}"
 
 
 def _entries(section: str) -> list[str]:

@@ -66,10 +66,6 @@ def stable_opt(
         radius: The radius of the ball of perturbations, at least 0, in the units of the
             coordinates; or d radii, one for each coordinate.
         norm: The norm of the ball of perturbations: "l2" or "linf".
-
-    Returns:
-        A `StableStrategy` to ask and to tell; see `StableStrategy` for the keys of ``trial.info``
-        and of the report.
     """
     width = published_width("stable_opt", SelfNormalized, given)
     model = model_or_fitted("stable_opt", domain, kernel, given, _one_candidate)
@@ -142,10 +138,6 @@ def he_stable_opt(
         alarm: Whether a model is also eliminated when the certified lower bound of the RKHS norm of
             f for its kernel exceeds ``rkhs_bound``. This spends no further part of delta. Needs
             widths with an RKHS bound, as those of the frequentist setting.
-
-    Returns:
-        A `StableStrategy` to ask and to tell; see `StableStrategy` for the keys of ``trial.info``
-        and of the report.
     """
     numbers = {"rkhs_bound": rkhs_bound, "noise_std": noise_std, "delta": delta, "width": width}
     return StableStrategy(

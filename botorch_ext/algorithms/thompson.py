@@ -68,10 +68,6 @@ def thompson_sampling(
         inflate: Whether ``pending="hallucinate"`` multiplies the width by exp(information gain of
             the pending points given the told ones).
         seed: The seed of the draws, of the search and of the first points.
-
-    Returns:
-        A `ThompsonSampling` to ask and to tell; see `BoundsStrategy` for the keys of ``trial.info``
-        and of the report.
     """
     if isinstance(kernel, CandidateModels):
         for argument, value in taken(given, "noise_variance", "mean").items():

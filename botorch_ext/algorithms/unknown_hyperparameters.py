@@ -78,10 +78,6 @@ def he_gp_ucb(
         alarm: Whether a model is also eliminated when the certified lower bound of the RKHS norm of
             f for its kernel exceeds ``rkhs_bound``. This spends no further part of delta. Needs
             widths with an RKHS bound, as those of the frequentist setting.
-
-    Returns:
-        A `HyperparameterElimination` to ask and to tell; see `HyperparameterElimination` for the
-        keys of ``trial.info`` and of the report.
     """
     numbers = {"rkhs_bound": rkhs_bound, "noise_std": noise_std, "delta": delta, "width": width}
     return HyperparameterElimination(
@@ -128,10 +124,6 @@ def mle_ucb(
         width: A width, or a number, in place of the published width; or a sequence with one for
             each model. ``rkhs_bound``, ``noise_std`` and ``delta`` are then unused. None: the
             published width.
-
-    Returns:
-        A `BoundsStrategy` to ask and to tell; see there for the keys of ``trial.info`` and of the
-        report.
     """
     published = published_width("mle_ucb", SelfNormalized, {**given, "width": width})
     return BoundsStrategy(domain, models, published, judge=Likeliest(), **options_of(given))

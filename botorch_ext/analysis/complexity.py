@@ -208,11 +208,6 @@ def largest_useful_gap(grid: InstanceGrid, kernel: RadialKernel, room: float) ->
     Above it no point falls short of the maximum by the gap, or the ball of the bump is wider than a
     lengthscale or than the box.
 
-    Args:
-        grid: The instance on a grid.
-        kernel: The kernel.
-        room: B - |f|, the norm that is left for bumps.
-
     Returns:
         The gap, in units of f.
     """
@@ -294,10 +289,6 @@ class UpperTerms:
 def check_norms(rkhs_bound: float, norm: float) -> None:
     """Check that 0 <= norm < rkhs_bound.
 
-    Args:
-        rkhs_bound: B.
-        norm: |f|.
-
     Raises:
         ValueError: If this does not hold.
     """
@@ -308,9 +299,6 @@ def check_norms(rkhs_bound: float, norm: float) -> None:
 
 def check_gap(gap: float) -> None:
     """Check that a gap is positive and finite.
-
-    Args:
-        gap: The gap, in units of f.
 
     Raises:
         ValueError: If it is not.

@@ -177,17 +177,12 @@ def regret_lower_bound(
     4) sigma^2 C(T^-(1-a)): eq. 57 takes 2 D for the height of the bump, 3 D (a height of 2 D would
     not exceed f(x*)), 13/8 is rounded down to 7/8, and the gap lacks the 16 that the proof needs.
 
+    The other arguments are those of `instance_cost`.
+
     Args:
-        problem: The problem with the function f, on a `Box`.
         kernel: A Matern kernel, or a multiple of one.
-        horizon: T, the number of evaluations.
-        rkhs_bound: B, the bound on the RKHS norms of all functions on which the method must be
-            good.
-        norm: |f|, the RKHS norm of f, at least 0 and less than B.
-        noise_std: sigma, the standard deviation of Gaussian noise, in units of f.
         consistency: a, in [0, 1).
         printed: Whether to return the bound as the paper prints it.
-        shape: The number of grid points along each column; None for 160,000 points in all.
 
     Returns:
         The bound, in units of f.
@@ -222,15 +217,11 @@ def least_regret(
     2^k D_0, and the bound is the largest of the sums for four values of D_0 in [2 R/T, 4 R/T). A
     bound above R means that no method has a regret of at most R on every function.
 
+    The other arguments are those of `regret_lower_bound`.
+
     Args:
-        problem: The problem with the function f, on a `Box`.
-        kernel: A Matern kernel, or a multiple of one.
-        horizon: T, the number of evaluations.
         rkhs_bound: B, the bound on the RKHS norm of f.
-        norm: |f|, the RKHS norm of f, at least 0 and less than B.
-        noise_std: sigma, the standard deviation of Gaussian noise, in units of f.
         worst_regret: R, the largest regret of the method on any function, positive, in units of f.
-        shape: The number of grid points along each column; None for 160,000 points in all.
 
     Returns:
         The bound, in units of f.

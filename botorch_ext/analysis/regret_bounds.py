@@ -52,11 +52,6 @@ class AtEnd:
     def of(cls, horizon: int, information_gain: float, noise_variance: float) -> AtEnd:
         """The three numbers that every bound takes, checked.
 
-        Args:
-            horizon: T.
-            information_gain: gamma_T.
-            noise_variance: lambda.
-
         Raises:
             ValueError: If a number is out of its range.
         """

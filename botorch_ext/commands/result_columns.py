@@ -31,14 +31,7 @@ _MANY_TEXTS, _MANY_WORDS = 6, 3
 
 @dataclass(frozen=True)
 class ResultColumn:
-    """A column of a table of results.
-
-    Args:
-        head: Its head.
-        place: Its place in the rows.
-        name: The name in the head.
-        unit: The unit in the head; None where it has none.
-    """
+    """A column of a table of results."""
 
     head: str
     place: int

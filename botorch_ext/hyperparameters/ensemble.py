@@ -190,11 +190,7 @@ class Ensemble(Immutable):
 
 
 class UnitFeatures(InputTransform, nn.Module):
-    """The map of `Inputs` as a BoTorch input transform.
-
-    Args:
-        inputs: The map from joint rows to features.
-    """
+    """The map of `Inputs` as a BoTorch input transform."""
 
     transform_on_train = transform_on_eval = transform_on_fantasize = True
 

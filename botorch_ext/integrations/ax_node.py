@@ -212,21 +212,11 @@ class StrategyNode(ExternalGenerationNode):
         self._hosted.follow(found.trials)
 
     def get_next_candidate(self, pending_parameters: list[TParameterization]) -> TParameterization:
-        """The parameters of the next trial, without storing its record; `gen` stores it.
-
-        Args:
-            pending_parameters: Ignored, since the strategy knows the pending trials.
-
-        Returns:
-            The parameters by name.
-        """
+        """The parameters of the next trial, without storing its record; `gen` stores it."""
         return self._asked({})[0]
 
     def new_trial_limit(self, raise_generation_errors: bool = False) -> int:
         """The number of trials that can be asked for now.
-
-        Args:
-            raise_generation_errors: As in Ax.
 
         Returns:
             The number; -1 if there is no limit.

@@ -75,11 +75,7 @@ class AxSpace:
 
     @staticmethod
     def described(search_space: SearchSpace) -> str:
-        """A text that identifies a search space.
-
-        Args:
-            search_space: The search space of an experiment.
-        """
+        """A text that identifies a search space."""
         flags = [
             (name, each.is_disabled, each.default_value)
             for name, each in search_space.parameters.items()
@@ -98,9 +94,6 @@ class AxSpace:
 
     def context_of(self, parameters: Mapping[str, Any]) -> list[float] | None:
         """The context of an arm or of fixed features.
-
-        Args:
-            parameters: The parameters by name.
 
         Returns:
             The context, ``d_z`` numbers; None if there are no contexts.

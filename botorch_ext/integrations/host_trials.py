@@ -232,10 +232,6 @@ def _can_follow(fact: Fact, before: str | Result | None) -> bool:
 def taken_back(facts: Sequence[Fact], trials: Sequence[HostTrial]) -> list[int | str]:
     """The trials that had a value and have none any more.
 
-    Args:
-        facts: The facts that a strategy has learned.
-        trials: The trials of the host.
-
     Returns:
         The keys of these trials.
     """

@@ -43,12 +43,7 @@ def space_of(
 
 
 def as_kept(value: Any, distribution: BaseDistribution) -> Any:
-    """A value of a trial as Optuna identifies it: for choices, the first one that is equal.
-
-    Args:
-        value: A value of a trial.
-        distribution: The distribution of the value in the trial.
-    """
+    """A value of a trial as Optuna identifies it: for choices, the first one that is equal."""
     if isinstance(distribution, CategoricalDistribution):
         return distribution.choices[int(distribution.to_internal_repr(value))]
     return value
@@ -56,10 +51,6 @@ def as_kept(value: Any, distribution: BaseDistribution) -> Any:
 
 def parameter(name: str, distribution: BaseDistribution) -> Parameter:
     """Make the parameter of a distribution.
-
-    Args:
-        name: The name of the parameter, for messages.
-        distribution: A distribution of Optuna.
 
     Raises:
         ValueError: If the distribution cannot be searched.

@@ -39,9 +39,6 @@ _STATUS: dict[TrialState, Status] = {
 def trials_of(study: Study) -> list[FrozenTrial]:
     """All trials of a study, also if a pruner shows only some of them.
 
-    Args:
-        study: A study of Optuna.
-
     Returns:
         The trials, not copied.
     """

@@ -157,9 +157,6 @@ def _positions(index: tuple[int, ...], device: torch.device) -> Tensor:
 def without_repeats(kernel: Kernel) -> Kernel:
     """Replace a batch of equal kernels by a single kernel.
 
-    Args:
-        kernel: A plain kernel.
-
     Returns:
         The single kernel; the kernel itself if its members differ or it has no batch dimensions.
     """

@@ -50,10 +50,6 @@ class RadialKernel(NamedTuple):
 def radial_kernel(kernel: Kernel, dim: int) -> RadialKernel:
     """The parameters of an RBF or Matern kernel, or of a multiple of one.
 
-    Args:
-        kernel: A GPyTorch kernel.
-        dim: d, the number of columns of the inputs.
-
     Raises:
         ValueError: If it is another kernel, has batch dimensions, or is not on ``dim`` columns.
     """
@@ -89,10 +85,6 @@ def spectral_density(nu: float, frequency: np.ndarray, dim: int) -> np.ndarray:
 
 def radial_weights(dim: int, radius: np.ndarray) -> np.ndarray:
     """The areas of spheres in R^dim, the weights in int g(|x|) dx = int g(r) area(r) dr.
-
-    Args:
-        dim: The dimension.
-        radius: The radii, of any shape.
 
     Returns:
         The areas, in the same shape.

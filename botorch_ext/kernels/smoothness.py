@@ -58,10 +58,6 @@ def holder_constants(kernel: Kernel, dim: int) -> HolderConstants:
     sqrt(2 k_1(0)), since the squared distance is at most min(C_1^2 r^2, 2 k_1(0)) for kernels that
     are nowhere negative.
 
-    Args:
-        kernel: A GPyTorch kernel.
-        dim: d, the number of columns of the inputs.
-
     Raises:
         ValueError: If it is another kernel, has batch dimensions, or is not on ``dim`` columns.
     """

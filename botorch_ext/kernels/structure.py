@@ -132,13 +132,7 @@ def own_values(module: nn.Module) -> dict[str, Tensor]:
 
 
 def set_own_value(module: nn.Module, name: str, value: Tensor) -> None:
-    """Replace one of the `own_values` in place.
-
-    Args:
-        module: The module, which is changed.
-        name: The name of the parameter or buffer.
-        value: The new value, which may have another shape.
-    """
+    """Replace one of the `own_values` in place."""
     if name in module._parameters:
         module._parameters[name] = nn.Parameter(value.detach(), requires_grad=False)
     else:

@@ -77,9 +77,6 @@ class TaskKernel(Kernel):
 def task_covariance(kernel: Kernel) -> Tensor | None:
     """The covariance between the tasks of a kernel.
 
-    Args:
-        kernel: Any GPyTorch kernel.
-
     Returns:
         The covariance, ``*batch x T x T``, of a `TaskKernel` or of GPyTorch's `IndexKernel`; None
         for any other kernel.

@@ -203,20 +203,8 @@ class ModelParts(ABC, Generic[Model]):
         return self.parts[0].model.total_precision(rows)
 
     def add(self, X: Tensor, Y: Tensor | None, relative_noise: Tensor | None = None) -> None:
-        """Add observations to all models in place, O(n^2) per observation and model.
-
-        Args:
-            X: Points, ``n x d``.
-            Y: Observations, ``n x 1`` or ``n``; None for *pending* points, which were asked and not
-                told yet. Pending points reduce every standard deviation, count in the information
-                gain, and leave the means alone.
-            relative_noise: The noise variances of the observations in units of those of each model,
-                ``n``; None for ones.
-
-        Raises:
-            ValueError: If a shape, dtype or device is wrong, an entry is not finite, or a noise
-                variance is not positive.
-        """
+        """Add observations to all models in place, O(n^2) per observation and model; arguments and
+        errors are those of `KernelGP.add`."""
         n = self.num_observations
         for place, part in enumerate(self.parts):
             try:
@@ -227,16 +215,8 @@ class ModelParts(ABC, Generic[Model]):
                 raise
 
     def set_targets(self, rows: list[int], Y: Tensor) -> None:
-        """Give rows new values in all models: pending rows become known, values of known rows are
-        replaced.
-
-        Args:
-            rows: The rows, numbered in the order of addition.
-            Y: One value for each row, ``n x 1`` or ``n``.
-
-        Raises:
-            ValueError: If a row does not exist, or a value is not finite.
-        """
+        """Give rows new values in all models; arguments and errors are those of
+        `KernelGP.set_targets`."""
         rows = self._checked_rows(rows)
         # The first part looks at the entries, before anything changes.
         Y = checked_values(Y, len(rows), self.parts[0].model.noise_variance, look=False)
@@ -244,14 +224,7 @@ class ModelParts(ABC, Generic[Model]):
             part.model.set_targets(rows, Y)
 
     def remove(self, row: int) -> None:
-        """Remove one row from all models; later rows move up by one.
-
-        Args:
-            row: The row.
-
-        Raises:
-            ValueError: If the row does not exist.
-        """
+        """Remove one row from all models; later rows move up by one."""
         (row,) = self._checked_rows([row])
         for part in self.parts:
             part.model.remove(row)
@@ -370,9 +343,6 @@ class ModelParts(ABC, Generic[Model]):
     def grow(self, t: int) -> list[str]:
         """Add the models of a growing family that join by time t, with all data.
 
-        Args:
-            t: The time, in steps.
-
         Returns:
             The names of the new models; none for a set that does not grow.
         """
@@ -457,15 +427,8 @@ class ModelParts(ABC, Generic[Model]):
         return self._each_width(width, lambda one, model: one(t, model))
 
     def offset(self, width: ModelWidth | Sequence[ModelWidth], t: int) -> Tensor:
-        """The offset of each model, which widens its bounds on both sides besides ``width * std``.
-
-        Args:
-            width: One width for all models, or a sequence with one for each.
-            t: The step, as in `botorch_ext.widths.Width`.
-
-        Returns:
-            The offsets, ``m``, in units of f.
-        """
+        """The offset of each model, ``m``, in units of f, which widens its bounds on both sides
+        besides ``width * std``; arguments are those of `width`."""
         return self._each_width(width, lambda one, model: one.offset(t, model))
 
     def _each_width(

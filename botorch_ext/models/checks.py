@@ -127,11 +127,6 @@ def checked_noise_variance(
 ) -> Tensor:
     """Check noise variances.
 
-    Args:
-        noise_variance: A number, or numbers of any shape.
-        dtype: The dtype of the result.
-        device: The device of the result.
-
     Returns:
         The noise variances as a tensor.
 
@@ -165,11 +160,6 @@ def checked_noise_of(observation_noise: Any, like: Tensor) -> Tensor:
 
 def require_transform(transform: Any, name: str, kind: type) -> None:
     """Check that an argument is a BoTorch transform.
-
-    Args:
-        transform: What was given; None is allowed.
-        name: The name of the argument, for the message.
-        kind: The class of the transform.
 
     Raises:
         ValueError: If it is anything else.

@@ -61,11 +61,7 @@ class GrowingCholesky:
         )
 
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> None:
-        """Replace every tensor, for example when a model moves to another device or dtype.
-
-        Args:
-            function: The function that converts a tensor.
-        """
+        """Replace every tensor, for example when a model moves to another device or dtype."""
         for name in ("noise_variance", *_VECTORS):
             setattr(self, name, function(getattr(self, name)))
         self.triangle.map(function)

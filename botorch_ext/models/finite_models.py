@@ -129,11 +129,6 @@ class FiniteCandidates(ModelParts[FinitePosterior]):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The posterior of one model at one candidate without some of its observations.
 
-        Args:
-            position: The position of the model in the set.
-            rows: The rows of the observations to leave out.
-            index: The row of the candidate.
-
         Returns:
             The mean, the standard deviation and the information gain of the other rows, all 0-dim.
 

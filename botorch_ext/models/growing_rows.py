@@ -136,11 +136,7 @@ class GrowingRows:
         self.num_rows = num_rows
 
     def map(self, function: Callable[[Tensor], Tensor]) -> None:
-        """Replace the buffer, for example when it moves to another device or dtype.
-
-        Args:
-            function: The function that converts a tensor.
-        """
+        """Replace the buffer, for example when it moves to another device or dtype."""
         if self._late is not None:
             vars(self).update(vars(self._owned()))
         buffer = function(self._buffer)

@@ -23,12 +23,6 @@ def checked_positive(
 ) -> Tensor:
     """Check positive numbers.
 
-    Args:
-        values: At least one number, or rows of numbers.
-        name: The name of the argument, for the message.
-        dtype: The dtype of the result.
-        device: The device of the result.
-
     Returns:
         The numbers as a tensor, ``m`` or ``m x d``.
 

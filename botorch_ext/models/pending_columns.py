@@ -33,13 +33,7 @@ class PendingColumns:
 
     @classmethod
     def empty(cls, start: int, like: Tensor, batch: torch.Size) -> PendingColumns:
-        """Make an empty set of columns.
-
-        Args:
-            start: The number of rows of the factor.
-            like: A tensor with the dtype and device of the columns.
-            batch: The batch shape.
-        """
+        """Make an empty set of columns."""
         return cls(start, [], *(like.new_zeros(*batch, 0, 0) for _ in range(2)))
 
     @property

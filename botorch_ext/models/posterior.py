@@ -197,9 +197,6 @@ class GrowingPosterior:
     def remove(self, row: int) -> None:
         """Remove one row; later rows move up by one and are factorised again.
 
-        Args:
-            row: The row.
-
         Raises:
             ValueError: If the row does not exist.
         """

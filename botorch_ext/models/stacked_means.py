@@ -51,10 +51,6 @@ class StackedMean(nn.Module):
 def stacked_mean(means: Sequence[PriorMean | None], like: Tensor) -> PriorMean | None:
     """Combine the prior means of m models.
 
-    Args:
-        means: The m frozen prior means; None for zero.
-        like: A tensor with the dtype and device of the result.
-
     Returns:
         A mean that all models share, a batch of constants, or a `StackedMean`.
     """

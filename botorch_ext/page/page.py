@@ -30,11 +30,6 @@ _MOST_PENDING = 50
 def page(overview: Overview, now: float, model: ModelSummary) -> str:
     """The page as HTML; made without torch if the summary is empty.
 
-    Args:
-        overview: The overview of the study.
-        now: The time, in seconds since 1970.
-        model: What the model says, or the reasons why it is missing.
-
     Raises:
         ImportError: Jinja is not installed.
     """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from botorch_ext.page.strategy_description import as_dict, finite_rows, strategies
+from botorch_ext.page.strategy_description import as_dict, finite_rows, listed, strategies
 from botorch_ext.page.words import number, short
 from botorch_ext.parameters import Choice, Fixed, Integer, Ordered, Parameter, Real
 
@@ -199,8 +199,4 @@ def _needs(space: dict[str, Any], j: int, num: int) -> tuple[int, tuple[float, .
 
 
 def _places(plain: Any) -> list[int]:
-    return [j for j in _listed(plain) if type(j) is int]
-
-
-def _listed(plain: Any) -> list[Any]:
-    return plain if isinstance(plain, list) else []
+    return [j for j in listed(plain) if type(j) is int]

@@ -79,7 +79,7 @@ def _values(plain: dict[str, Any]) -> dict[str, Any]:
         is_raw = key.startswith("raw_") and key != "raw_constant"
         if is_raw and given == ["Positive"]:
             rows = _each(lambda raw: max(raw, 0.0) + math.log1p(math.exp(-abs(raw))), rows)
-        if not is_raw or given == ["Positive"] or _listed(given)[-1:] == [None]:
+        if not is_raw or given == ["Positive"] or listed(given)[-1:] == [None]:
             found[key.removeprefix("raw_")] = rows
     return found
 
@@ -104,10 +104,6 @@ def _rows(tensor: dict[str, Any]) -> Any:
     for size in reversed(sizes[1:]):
         values = [values[i : i + size] for i in range(0, len(values), size)] if size else values
     return values if sizes else values[0]
-
-
-def _listed(plain: Any) -> list[Any]:
-    return plain if isinstance(plain, list) else []
 
 
 def names(plain: Any, argument: str) -> bool:
@@ -201,8 +197,7 @@ def _flat(plain: dict[str, Any], above: tuple[str, ...] = ()) -> dict[tuple[str,
 def strategies(description: dict[str, Any]) -> list[dict[str, Any]]:
     """The strategy, and those that it plays."""
     strategy = as_dict(description.get("strategy"))
-    played = strategy.get("bases")
-    return [strategy, *map(as_dict, played if isinstance(played, list) else ())]
+    return [strategy, *map(as_dict, listed(strategy.get("bases")))]
 
 
 def as_dict(plain: Any) -> dict[str, Any]:
@@ -210,10 +205,14 @@ def as_dict(plain: Any) -> dict[str, Any]:
     return plain if isinstance(plain, dict) else {}
 
 
+def listed(plain: Any) -> list[Any]:
+    """What is a list; an empty one where it is anything else."""
+    return plain if isinstance(plain, list) else []
+
+
 def finite_rows(plain: Any) -> list[list[float]]:
     """Rows of finite numbers; none where it is anything else."""
-    listed = plain if isinstance(plain, list) else []
-    rows = [row if isinstance(row, list) else [row] for row in listed]
+    rows = [row if isinstance(row, list) else [row] for row in listed(plain)]
     if not all(row and all(map(is_number, row)) for row in rows):
         return []
     return [[float(cell) for cell in row] for row in rows]

@@ -40,11 +40,6 @@ class Steps:
     def between(cls, low: float, high: float, step: float) -> Steps:
         """The steps from ``low`` that are at most ``high``.
 
-        Args:
-            low: The first number.
-            high: The largest number allowed.
-            step: The distance of neighbouring numbers.
-
         Raises:
             ValueError: If the step is not positive and finite, or too small to be counted.
         """

@@ -157,9 +157,6 @@ class KnownFunction(ABC):
 def require_noise_std(noise_std: float) -> float:
     """A standard deviation of the noise as a float.
 
-    Args:
-        noise_std: A number.
-
     Raises:
         ValueError: If it is not finite and at least 0.
     """

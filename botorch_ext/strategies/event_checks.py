@@ -99,13 +99,7 @@ def _repeats(value: Any, whose: str) -> tuple[float, ...]:
 
 
 def require_outcomes(outcomes: Mapping[str, float], names: Sequence[str], who: str) -> None:
-    """Raises a ValueError unless outcomes have exactly the names that a strategy needs.
-
-    Args:
-        outcomes: The outcomes of a trial.
-        names: The names that the strategy needs.
-        who: The name of the strategy, for the message.
-    """
+    """Raises a ValueError unless outcomes have exactly the names that a strategy needs."""
     if outcomes.keys() == set(names):
         return
     if not names:

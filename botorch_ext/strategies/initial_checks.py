@@ -23,11 +23,6 @@ def probes_of(domain: Domain, space: ContextSpace | None, seed: int) -> Tensor:
     """The points at which models are checked, each joined with contexts: all points of a finite
     set; of a box a sample and the corners, or two of them if there are too many.
 
-    Args:
-        domain: The domain of the actions.
-        space: The space of the contexts, or None.
-        seed: The seed of the samples.
-
     Returns:
         The joint rows, ``n x (d + d_z)``; without rows if the dimension of the contexts is unknown.
     """

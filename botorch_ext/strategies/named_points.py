@@ -72,12 +72,6 @@ def located(
 ) -> tuple[Tensor, list[int]]:
     """Reads points as numbers.
 
-    Args:
-        points: What the user gave.
-        domain: Where the points lie.
-        takes_outside: Whether points may lie outside a box.
-        name: What messages call the points.
-
     Returns:
         ``n x d``, and the numbers of the rows that lie outside the domain, counted from 0.
 

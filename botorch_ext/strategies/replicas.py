@@ -15,11 +15,7 @@ from botorch_ext.widths.base import ModelNumbers
 
 
 class NotReplicatedError(ValueError):
-    """The runs of a strategy are not moved forward together.
-
-    Args:
-        reason: What the strategy has that is not supported.
-    """
+    """The runs of a strategy are not moved forward together."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(
@@ -133,10 +129,6 @@ def widths_of(
 
     Widths read the number of observations on the host, so runs with equally many are evaluated
     together.
-
-    Args:
-        posterior: The posterior.
-        width: The width of all models, or one for each.
 
     Returns:
         ``M`` widths and ``M`` offsets.

@@ -83,10 +83,6 @@ def _version(name: str) -> str | None:
 def described_strategy(description: dict[str, Any], whose: str) -> Strategy:
     """Makes the strategy of a study again.
 
-    Args:
-        description: The description of the study.
-        whose: The name of the study in messages.
-
     Raises:
         StudyError: The strategy needs a class or a function of the user that was not allowed, or
             the description is no description. The message names the argument.

@@ -75,12 +75,7 @@ _ADVISORY_LOCK = 0x626F746F
 
 @dataclass(frozen=True)
 class Position:
-    """A position in a journal, up to which it was read.
-
-    Args:
-        count: The number of events before the position.
-        digest: The digest of these events.
-    """
+    """A position in a journal, up to which it was read."""
 
     count: int
     digest: str
@@ -101,16 +96,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Journal:
-    """The events of one study.
-
-    Args:
-        database: The database of the journal.
-        id: The id of the study in the database.
-        name: The name of the study.
-        minimize: Whether small values are good.
-        description: The description of the strategy.
-        start: The position before the first event.
-    """
+    """The events of one study."""
 
     database: Database
     id: int

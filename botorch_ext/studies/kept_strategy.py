@@ -77,12 +77,7 @@ def _nearest(x: Tensor, domain: Domain | None, row: Any) -> Tensor:
 
 class KeptStrategy:
     """A strategy whose events are those of a journal. An action changes a successor of the
-    strategy, which takes its place once the journal has the new events.
-
-    Args:
-        strategy: The strategy, without events; it is copied.
-        journal: The journal of the study.
-    """
+    strategy, which takes its place once the journal has the new events."""
 
     def __init__(self, strategy: Strategy, journal: Journal) -> None:
         self._process = os.getpid()

@@ -119,10 +119,6 @@ def measured(
     """The value, or those of repeats, the outcomes and the standard error of a row whose cells of
     results are all filled; the standard error may be None.
 
-    Args:
-        known: The values of the row by the names of columns.
-        heads: The columns of the study.
-
     Raises:
         ValueError: One of them is no finite number.
     """

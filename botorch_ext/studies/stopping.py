@@ -62,12 +62,7 @@ class Stopping:
         return self.reason is not None
 
     def is_over(self, best: Callable[[], float | None], minimize: bool) -> bool:
-        """Whether nothing more is to be asked.
-
-        Args:
-            best: A function that returns the best value so far, or None.
-            minimize: Whether small values are good.
-        """
+        """Whether nothing more is to be asked."""
         if self.reason is None and self.target is not None:
             value = best()
             if value is not None and (value <= self.target if minimize else value >= self.target):

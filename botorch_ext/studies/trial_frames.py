@@ -27,11 +27,6 @@ def trials_frame(
 ) -> pd.DataFrame:
     """All trials of a study, as `Study.to_pandas` describes them.
 
-    Args:
-        strategy: The strategy, which has seen all entries.
-        entries: The events of the study with their times.
-        heads: The columns of the study.
-
     Raises:
         ImportError: pandas is not installed.
     """

@@ -84,11 +84,6 @@ def drawn_session(num_actions: int, seed: int) -> list[Action]:
 def put_through(subject: Tried, actions: Iterable[Action], seed: int = 0) -> Machine:
     """Plays a session to its end; an error has a note that names the law that does not hold.
 
-    Args:
-        subject: What is tried.
-        actions: What is done to it.
-        seed: The seed of the strategy and of what it is offered.
-
     Returns:
         The machine after its last action.
     """
@@ -122,12 +117,7 @@ def check_seed(subject: Tried, seed: int) -> None:
 
 
 class Machine:
-    """A strategy, and what has happened to it by other books than its own.
-
-    Args:
-        subject: The strategy and its objective.
-        seed: The seed of the strategy and of what it is offered.
-    """
+    """A strategy, and what has happened to it by other books than its own."""
 
     def __init__(self, subject: Tried, seed: int = 0) -> None:
         self.subject, self.seed = subject, seed

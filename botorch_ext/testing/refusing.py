@@ -20,12 +20,7 @@ NAN, INF = float("nan"), float("inf")
 def impossible_calls(
     strategy: Strategy, offer: dict[str, Any]
 ) -> Iterator[tuple[Callable[[], Any], type[Exception]]]:
-    """Calls that nothing can accept now, and the error of each.
-
-    Args:
-        strategy: Which is called.
-        offer: The arguments of its next ask.
-    """
+    """Calls that nothing can accept now, and the error of each."""
     history, pending, told = strategy.history, strategy.pending, list(strategy.history.values)
     gone, x = sorted(history.abandoned | history.withdrawn), strategy.domain.sample(1, seed=0)[0]
     context = offer.get("context")
@@ -71,12 +66,7 @@ def changed(trial: Trial, **how: Any) -> Asked:
 
 def tampered(strategy: Strategy, last: Trial | None) -> Iterator[Any]:
     """Events none of which can follow now: first those about trials, then changes of the trial
-    that would be asked next.
-
-    Args:
-        strategy: Whose events they are.
-        last: The trial that would be asked next; None for none.
-    """
+    that would be asked next."""
     for id in strategy.pending[:1]:
         yield from (Told(id, NAN), Told(id, INF), Told(id, "1.5"), ("told", id, 0.1))
     for id in list(strategy.history.values)[:1]:

@@ -47,9 +47,6 @@ class PredictionTests(Judge):
     def test_norms(self, widths: Width | Sequence[Width]) -> None:
         """Also refutes models by the lower bounds of their RKHS norms from now on.
 
-        Args:
-            widths: The width of all models, or one for each.
-
         Raises:
             ValueError: If a width has no RKHS bound.
         """

@@ -212,12 +212,7 @@ class Averaging(Judge):
 
 
 class Schedule(Judge):
-    """A judge that shrinks the lengthscale as lengthscale_0 / g(t), whatever is observed.
-
-    Args:
-        lengthscale_0: The first lengthscale.
-        growth: The function g of the step t.
-    """
+    """A judge that shrinks the lengthscale as lengthscale_0 / g(t), whatever is observed."""
 
     advises = True
 

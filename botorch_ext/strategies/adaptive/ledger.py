@@ -165,13 +165,7 @@ class InsuranceChoice:
     suspect: Suspect | None = None
 
     def check(self, terms: Terms, num_trials: int, name: str) -> None:
-        """Raises a ValueError unless the levels and the suspect of a recorded choice can be.
-
-        Args:
-            terms: The limits on what the insurance may cost.
-            num_trials: The number of trials before this one.
-            name: The name of the record, for messages.
-        """
+        """Raises a ValueError unless the levels and the suspect of a recorded choice can be."""
         most, suspect = terms.num_levels - 1, self.suspect
         is_charged = self.kind in ("probe", "follow-up")
         if is_charged and (self.purse is None or self.suspected not in range(1, most + 1)):

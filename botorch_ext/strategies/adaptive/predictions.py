@@ -9,7 +9,18 @@ from botorch_ext.records import Finite, NonNegative, Positive
 
 
 @dataclass(frozen=True)
-class Interval:
+class _Numbers:
+    mean: Finite
+    std: NonNegative
+    width: NonNegative
+    offset: NonNegative
+    ridge: Positive | None = None
+    upper: Finite | None = None
+    lower: Finite | None = None
+
+
+@dataclass(frozen=True)
+class Interval(_Numbers):
     """The confidence interval of a model at a point.
 
     Args:
@@ -22,14 +33,6 @@ class Interval:
         upper: The upper end of the intersection, if there are several ridges.
         lower: Its lower end.
     """
-
-    mean: Finite
-    std: NonNegative
-    width: NonNegative
-    offset: NonNegative
-    ridge: Positive | None = None
-    upper: Finite | None = None
-    lower: Finite | None = None
 
     @property
     def center(self) -> float:
@@ -46,33 +49,20 @@ class Interval:
         return max(self.upper - self.lower, 0.0) / 2
 
 
-@dataclass(frozen=True)
-class Prediction:
+@dataclass(frozen=True, kw_only=True)
+class Prediction(_Numbers):
     """The prediction of a model at a point when the point is asked, as ``info`` of a trial has it.
 
-    The numbers are those that the trial was chosen by, with pending trials as the policy says.
+    The numbers are those that the trial was chosen by, with pending trials as the policy says. The
+    other arguments are those of `Interval`.
 
     Args:
         model: The position of the model among the candidates.
-        mean: As for `Interval`.
-        std: As for `Interval`.
-        width: As for `Interval`.
-        offset: As for `Interval`.
         told: If models are judged by their predictions, the interval from told data alone.
-        ridge: As for `Interval`.
-        upper: As for `Interval`.
-        lower: As for `Interval`.
     """
 
     model: int
-    mean: Finite
-    std: NonNegative
-    width: NonNegative
-    offset: NonNegative
     told: Interval | None = None
-    ridge: Positive | None = None
-    upper: Finite | None = None
-    lower: Finite | None = None
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,6 @@ from botorch_ext.strategies.adaptive.bounds import Models
 class Refits(State):
     """The hyperparameters that a strategy plays with, and when they are fitted again.
 
-    Args:
-        fitted: The prior and the schedule of the fits.
-        domain: The domain of the actions.
-        space: The space of the contexts, or None.
-
     Raises:
         ValueError: If the dimension of the contexts is unknown.
     """

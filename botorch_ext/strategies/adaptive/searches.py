@@ -145,11 +145,7 @@ class WorstCase(Search):
     then, among the perturbations of that centre, the point and the model with the lowest lower
     bound.
 
-    All models play, and the whole domain is searched.
-
-    Args:
-        balls: The perturbed points of each point of the domain.
-    """
+    All models play, and the whole domain is searched."""
 
     takes_actions = False
     takes_advice = False

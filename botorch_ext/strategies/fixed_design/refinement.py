@@ -111,13 +111,7 @@ class RefinementRule(Immutable):
 
         Algorithm 1 prints 1/sqrt(T) < U < V_h for the error U, which implies V_h > 1/sqrt(T). If U
         itself had to exceed 1/sqrt(T), all exploration would end once one evaluation has a smaller
-        error, for instance at the root if the noise is small.
-
-        Args:
-            level: The current level.
-            design: All evaluations of the level.
-            t: The step, from 1.
-        """
+        error, for instance at the root if the noise is small."""
         if self.is_fine(level) or design.num_observations < level.next_look:
             return False
         error = float(self.width(t, design)) * float(design.variance.max().clamp_min(0).sqrt())
