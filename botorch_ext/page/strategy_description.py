@@ -158,7 +158,7 @@ def limits_of(description: dict[str, Any]) -> dict[str, Limit]:
     """The limits of outcomes by name, as far as they are limits."""
     found: dict[str, Limit] = {}
     for strategy in strategies(description):
-        for name, plain in as_dict(strategy.get("outcomes", strategy.get("thresholds"))).items():
+        for name, plain in as_dict(strategy.get("outcomes")).items():
             kind = _LIMITS.get(str(as_dict(plain).get("class")))
             with suppress(ValueError, TypeError):
                 limit = Limit.read(plain, name) if kind is None else kind(plain["bound"])

@@ -161,6 +161,8 @@ class Strategy(NotedWarnings):
     #: The names of the numbers that are measured beside the value, of which every result must have
     #: all, and no others.
     outcome_names: tuple[str, ...] = ()
+    #: The units of these numbers by name, as far as they are known.
+    outcome_units: Mapping[str, str | None] = {}
     #: Why all results count as equally noisy; None if they may have standard errors and repeats.
     refuses_std: str | None = "its analysis is for results that are equally noisy"
     #: Why the space cannot be widened; None if it can.
@@ -290,12 +292,13 @@ class Strategy(NotedWarnings):
 
     @property
     def limits(self) -> Mapping[str, Limit]:
-        """The limits of the outcomes by name."""
+        """The limits of the outcomes by name: the best result is one that keeps them."""
         return self.history.limits
 
     def _set_limits(self, limits: Mapping[str, Limit]) -> None:
         """Says which outcomes every result must have, and their limits."""
         self.outcome_names = tuple(limits)
+        self.outcome_units = {name: limit.unit for name, limit in limits.items()}
         self.history = History(self.history.sign, limits)
 
     def _require_no_std(self) -> None:

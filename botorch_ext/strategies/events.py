@@ -451,7 +451,11 @@ class History:
 
     def is_eligible(self, id: int) -> bool:
         """Whether a result may be the best one: its point lies in the domain, and its outcomes were
-        measured within their limits."""
+        measured within their limits.
+
+        Args:
+            id: The id of the trial.
+        """
         return id not in self.outside and all(
             limit.holds(self.outcomes[id][name]) for name, limit in self.limits.items()
         )

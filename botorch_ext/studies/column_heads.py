@@ -68,7 +68,7 @@ class ColumnHeads:
         elif space is not None:
             contexts = {f"context{j}": None for j in range(_context_dim(strategy))}
         outcomes: dict[str, str | None] = dict.fromkeys(strategy.outcome_names)
-        outcomes |= {name: limit.unit for name, limit in strategy.limits.items()}
+        outcomes |= strategy.outcome_units
         names = [TRIAL, *params, *contexts, objective, *outcomes]
         std = f"{objective} std" if strategy.refuses_std is None else None
         std = None if std in names else std

@@ -25,15 +25,7 @@ _LIMIT = re.compile(r"(<=|>=)(.*)")
 
 @dataclass(frozen=True)
 class Limit(Immutable):
-    """A limit of a measured quantity: `AtMost` or `AtLeast`.
-
-    Args:
-        bound: The limit, in units of the quantity.
-        unit: The unit, for people, as in ``"%"``; None for a quantity without a unit.
-
-    Raises:
-        ValueError: If the limit is not finite, or the unit is no text.
-    """
+    """A limit of a measured quantity: `AtMost` or `AtLeast`, with the arguments of these."""
 
     bound: float
     unit: str | None = None
@@ -86,6 +78,13 @@ class Limit(Immutable):
 class AtMost(Limit):
     """The limit of a quantity that must be at most ``bound``.
 
+    Args:
+        bound: The limit, in units of the quantity.
+        unit: The unit, for people, as in ``"%"``; None for a quantity without a unit.
+
+    Raises:
+        ValueError: If the limit is not finite, or the unit is no text.
+
     Example:
         >>> import botorch_ext as bx
         >>> bx.AtMost(5.0, unit="%")
@@ -96,7 +95,12 @@ class AtMost(Limit):
 
 
 class AtLeast(Limit):
-    """The limit of a quantity that must be at least ``bound``; see `AtMost`."""
+    """The limit of a quantity that must be at least ``bound``.
+
+    Args:
+        bound: The limit, as for `AtMost`.
+        unit: The unit, as for `AtMost`.
+    """
 
     sign = 1.0
 

@@ -143,9 +143,9 @@ class SafeExploration(Strategy):
         super().__init__(domain, seed, context_domain=context_domain, minimize=minimize)
         if domain.dtype != torch.float64:
             raise ValueError(f"domain must be in float64, got {short(domain)}")
-        names = checked_names(outcome_models, thresholds)
+        names = self.outcome_names = checked_names(outcome_models, thresholds)
         limits = {each: Limit.read(thresholds[each], f"thresholds[{each!r}]") for each in names}
-        self._set_limits(limits)
+        self.outcome_units = {name: limit.unit for name, limit in limits.items()}
         require_one_of(on_refuted, "on_refuted", ("seed", "stop"))
         if not callable(rule):
             require_one_of(rule, "rule", ("goal", "widest"))

@@ -75,7 +75,7 @@ class MasterStrategy(Strategy):
             base.set_minimize(self.minimize)
         self.takes_actions = all(base.takes_actions for base in bases)
         self._set_limits(first.limits)
-        self.outcome_names = first.outcome_names
+        self.outcome_names, self.outcome_units = first.outcome_names, first.outcome_units
         # For each base, the ids that its trials have in the master.
         self._ids: list[list[int]] = [[] for _ in bases]
         for position, base in enumerate(bases):
