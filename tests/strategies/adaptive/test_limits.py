@@ -220,3 +220,32 @@ def test_with_no_results_the_first_point_is_chosen_without_limits():
     assert "within_limits" not in trial.info
     strategy.tell(trial, f(trial.x), outcomes_at(trial.x))
     assert strategy.ask().info["within_limits"] > 0
+
+
+def test_a_trust_region_lies_where_the_limits_hold():
+    box = bx.Box([[0.0] * 21, [1.0] * 21])
+    strategy = bx.algorithms.integrated_ei(box, FEW, outcomes={"a": "<= 0.3"})
+    points = box.sample(30, 0)
+    points[:, 0] = torch.linspace(0.05, 1.0, 30, dtype=torch.float64)
+    for x in points:  # the values are largest where the limit is broken most
+        strategy.attach(x, float(10 * x[0]), outcomes={"a": float(x[0])})
+
+    def region():
+        return strategy._region(strategy.posterior, strategy._within_limits(None))
+
+    assert bool(region().contains(points[points[:, 0] <= 0.3][-1:]))
+    assert bool(region().contains(strategy.ask().x[None]))
+    for trial in strategy.ask(5):  # values that break the limit are no success
+        strategy.tell(trial, 11.0 + trial.id, {"a": 1.0})
+    assert float((region().upper - region().lower)[1:].max()) == pytest.approx(0.4)
+
+
+def test_a_trust_region_lies_near_the_limits_before_any_result_keeps_them():
+    box = bx.Box([[0.0] * 21, [1.0] * 21])
+    strategy = bx.algorithms.integrated_ei(box, FEW, outcomes={"a": "<= -0.1"})
+    for x in box.sample(20, 0):
+        strategy.attach(x, float(x[0]), outcomes={"a": float(x[0])})
+    X, _ = strategy.evaluated()
+    region = strategy._region(strategy.posterior, strategy._within_limits(None))
+    assert bool(region.contains(X[X[:, 0].argmin()][None]))
+    assert math.isfinite(strategy.ask().info["log_improvement"])
