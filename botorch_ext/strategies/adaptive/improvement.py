@@ -176,9 +176,11 @@ class ImprovementStrategy(ParticleStrategy):
             baseline = choices.actions
         if is_large and not (self.history.outside or self.limits):
             baseline = None  # all rows: the same result in less time
-        within_limits = self._within_limits(context)
+        later = within_limits = self._within_limits(context)
         if within_limits is not None:
             baseline = self._to_improve_on(cast(Tensor, baseline), within_limits, full, context)
+            # At a pending point that is likely to break a limit, there is nothing to gain again.
+            later = within_limits.with_pending(full.inputs.features(pending))
 
         def improvement(of: Ensemble) -> Any:
             inputs, like = of.inputs, of.constants
@@ -201,8 +203,8 @@ class ImprovementStrategy(ParticleStrategy):
 
         def feasible_improvement(of: Ensemble) -> Objective:
             own = improvement(of)
-            if within_limits is not None:
-                own = TimesProbability(own, within_limits, _WEIGHT, full.inputs, context)
+            if later is not None:
+                own = TimesProbability(own, later, _WEIGHT, full.inputs, context)
             if not len(failed):
                 return own
             own = ImprovementElsewhere(own, self._among(failed, context))

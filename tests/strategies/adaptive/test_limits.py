@@ -249,3 +249,12 @@ def test_a_trust_region_lies_near_the_limits_before_any_result_keeps_them():
     region = strategy._region(strategy.posterior, strategy._within_limits(None))
     assert bool(region.contains(X[X[:, 0].argmin()][None]))
     assert math.isfinite(strategy.ask().info["log_improvement"])
+
+
+def test_a_pending_point_that_may_break_a_limit_is_not_asked_again():
+    strategy = bx.algorithms.integrated_ei([(0.0, 1.0)], FEW, outcomes={"a": "<= 0.5"})
+    for x in (0.0, 0.1, 0.2, 0.3, 0.4, 0.45, 0.49, 0.5, 0.51, 0.6, 0.7, 1.0):
+        strategy.attach([x], x, outcomes={"a": x})
+    X = torch.stack([trial.x for trial in strategy.ask(3)])
+    assert float(X.min()) > 0.5
+    assert float(torch.pdist(X).min()) > 2e-5
