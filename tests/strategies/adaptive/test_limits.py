@@ -258,3 +258,15 @@ def test_a_pending_point_that_may_break_a_limit_is_not_asked_again():
     X = torch.stack([trial.x for trial in strategy.ask(3)])
     assert float(X.min()) > 0.5
     assert float(torch.pdist(X).min()) > 2e-5
+
+
+def test_outcomes_whose_margins_overflow():
+    strategy = bx.algorithms.integrated_ei(
+        [(0.0, 1.0)], FEW, outcomes={"a": "<= 1e308", "b": "<= 0"}
+    )
+    for x in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
+        a, b = (1.7e308, 1e300) if x > 0.5 else (-1.7e308, -1e-15)
+        strategy.attach([x], x, outcomes={"a": a, "b": b if x != 0.2 else -1e-14})
+        strategy.attach([x / 2], x / 2, outcomes={"a": -1.0, "b": -1e-15})
+    assert strategy.ask().x[0] < 0.7
+    assert strategy.recommended().feasibility > 0.5
