@@ -315,8 +315,13 @@ class ImprovementStrategy(ParticleStrategy):
     def _feasibility(self, x: Tensor, context: Tensor | None) -> float | None:
         if not self.limits:
             return None
+        joint = with_context(x, context)
+        if self.deterministic:  # what was measured is known, also where a limit is just kept
+            X, _ = self._maximised()
+            if bool((X[self._are_eligible(len(X))] == joint).all(dim=-1).any()):
+                return 1.0
         known = self._current(context)[1]
-        F = known.inputs.features(with_context(x, context).unsqueeze(0))
+        F = known.inputs.features(joint.unsqueeze(0))
         return float(self._events(known, known, context).log_probability(F).exp())
 
     def _success(self, parameters: Tensor, known: Ensemble) -> Feasibility:

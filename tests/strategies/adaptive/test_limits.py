@@ -150,6 +150,20 @@ def test_a_deterministic_study_recommends_the_best_point_seen_within_the_limits(
     assert keeps(x)
 
 
+def test_a_deterministic_result_on_a_limit_surely_keeps_it():
+    strategy = bx.algorithms.integrated_ei(
+        bx.FiniteSet([[float(i)] for i in range(9)]),
+        FEW,
+        deterministic=True,
+        outcomes={"a": "<= 5"},
+    )
+    for i in range(8):
+        strategy.attach([i], float(i), outcomes={"a": float(i)})
+    found = strategy.recommended()
+    assert found.x.tolist() == [5.0]
+    assert found.feasibility == 1
+
+
 def test_failed_trials_and_limits_together():
     strategy = played(BOX, 8)
     strategy.abandon(strategy.ask(), failed=True)
