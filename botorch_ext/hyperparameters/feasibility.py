@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Protocol
 
@@ -115,6 +115,14 @@ class Feasibility(Immutable):
         constants = model.factor.subtract_constant() - of_models
         weights = constants.new_full((k, m), -math.log(m))
         return cls(model, constants.unsqueeze(-1), 0.0, weights)
+
+    def with_pending(self, F: Tensor) -> Feasibility:
+        """The same with pending points, at ``n x p`` features, whose quantities count as known."""
+        if not len(F):
+            return self
+        model = self.model.fork()
+        model.add(F, None)
+        return replace(self, model=model)
 
     @torch.no_grad()
     def log_probabilities(self, F: Tensor) -> Tensor:

@@ -112,8 +112,10 @@ class Outcomes:
 
         Source: Eriksson and Poloczek 2021 (the transform of constraints).
         """
-        unit = float(margins.abs().median()) if len(margins) else 0.0
-        z = margins.sign() * (margins.abs() / (unit or 1.0)).log1p()
+        largest = torch.finfo(margins.dtype).max  # of margins that overflow, and of their ratios
+        sizes = margins.abs().clamp_max(largest)
+        unit = float(sizes.median()) if len(margins) else 0.0
+        z = margins.sign() * (sizes / (unit or 1.0)).clamp_max(largest).log1p()
         center, scale = (float(z.mean()), float(z.std(correction=0))) if len(z) else (0.0, 1.0)
         scale = scale if scale > 0 else 1.0
         return cls(((z - center) / scale).to(device), center, scale)

@@ -330,6 +330,6 @@ def test_results_that_were_not_asked_for_are_no_failures_of_a_region():
     for x in box.sample(20, seed=1):
         strategy.attach(x, -float((x - 0.5).square().sum()))
     strategy.attach(box.upper + 1, 99.0, outside=True)
-    region = strategy._region(strategy.posterior)
+    region = strategy._region(strategy.posterior, None)
     assert region is not None
     assert_close(region.upper - region.lower, torch.full((24,), 0.8, dtype=torch.float64))

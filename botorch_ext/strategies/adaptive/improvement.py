@@ -104,7 +104,8 @@ class ImprovementStrategy(ParticleStrategy):
 
     In a box of more than 20 dimensions, all continuous and without constraints, the first points
     lie in the middle half of each side, and the next ones in a trust region, a smaller box around
-    the point with the largest posterior mean; neither holds with contexts. With more than 1,000
+    the point with the largest posterior mean among those to improve on (with limits and none to
+    improve on, the likeliest to keep them); neither holds with contexts. With more than 1,000
     observations the improvement uses a thousand of them. Source of the trust region: Eriksson et
     al. 2019.
 
@@ -185,9 +186,11 @@ class ImprovementStrategy(ParticleStrategy):
             baseline = choices.actions
         if is_large and not (self.history.outside or self.limits):
             baseline = None  # all rows: the same result in less time
-        within_limits = self._within_limits(context)
+        later = within_limits = self._within_limits(context)
         if within_limits is not None:
             baseline = self._to_improve_on(cast(Tensor, baseline), within_limits, full, context)
+            # At a pending point that is likely to break a limit, there is nothing to gain again.
+            later = within_limits.with_pending(full.inputs.features(pending))
 
         def improvement(of: Ensemble) -> Any:
             inputs, like = of.inputs, of.constants
@@ -210,15 +213,16 @@ class ImprovementStrategy(ParticleStrategy):
 
         def feasible_improvement(of: Ensemble) -> Objective:
             own = improvement(of)
-            if within_limits is not None:
-                own = TimesProbability(own, within_limits, _WEIGHT, full.inputs, context)
+            if later is not None:
+                own = TimesProbability(own, later, _WEIGHT, full.inputs, context)
             if not len(failed):
                 return own
             own = ImprovementElsewhere(own, self._among(failed, context))
             success = self._success(of.parameters, full)
             return WhereLikely(own, success, 1.0, _LEAST_SUCCESS, full.inputs, context)
 
-        region = self._region(known) if is_large and self.domain.dim > MANY_DIMENSIONS else None
+        has_region = is_large and self.domain.dim > MANY_DIMENSIONS
+        region = self._region(known, within_limits) if has_region else None
         x, row, value = self._highest(feasible_improvement, points, known, context, seed, region)
         at = with_context(x, context).unsqueeze(0)
         mean, std = full.with_pending(pending).mean_and_std(at)
@@ -240,8 +244,7 @@ class ImprovementStrategy(ParticleStrategy):
         """The actions at which each limit holds with probability 0.5 or more; if there are none,
         the one with the lowest mean."""
         joint = with_context(actions, context)
-        logs = within_limits.log_probabilities(known.inputs.features(joint))
-        feasible = (logs >= math.log(_LEAST_TO_IMPROVE_ON)).all(dim=0)
+        feasible = _are_likely(within_limits.log_probabilities(known.inputs.features(joint)))
         if bool(feasible.any()) or not len(actions):
             return actions[feasible]
         return actions[first_highest(-known.mean(joint))]
@@ -322,8 +325,13 @@ class ImprovementStrategy(ParticleStrategy):
     def _feasibility(self, x: Tensor, context: Tensor | None) -> float | None:
         if not self.limits:
             return None
+        joint = with_context(x, context)
+        if self.deterministic:  # what was measured is known, also where a limit is just kept
+            X, _ = self._maximised()
+            if bool((X[self._are_eligible(len(X))] == joint).all(dim=-1).any()):
+                return 1.0
         known = self._current(context)[1]
-        F = known.inputs.features(with_context(x, context).unsqueeze(0))
+        F = known.inputs.features(joint.unsqueeze(0))
         return float(self._events(known, known, context).log_probability(F).exp())
 
     def _success(self, parameters: Tensor, known: Ensemble) -> Feasibility:
@@ -340,25 +348,35 @@ class ImprovementStrategy(ParticleStrategy):
         """The joint rows of pending trials; failed ones enter the model of success instead."""
         return self._rows_of(self.history.pending, like)
 
-    def _region(self, known: Ensemble) -> Box | None:
-        """The trust region around the point with the largest posterior mean."""
+    def _region(self, known: Ensemble, within_limits: Feasibility | None) -> Box | None:
+        """The trust region around the point with the largest posterior mean among those that are
+        likely to keep each limit or, if there are none, around the likeliest one."""
         box: Any = self.domain  # since it has no points
         if not box.is_filled:
             return None
-        means, history = known.mean_at_rows(), self.history
+        joint, scores, history = known.joint, known.mean_at_rows(), self.history
         if history.outside:
-            inside = box.contains(known.joint)
+            inside = box.contains(joint)
             if not bool(inside.any()):
                 return None
-            means = means.masked_fill(~inside, -math.inf)
-        # The success of a region shows in the trials that were asked there.
-        given, asked = self._initial_values.tolist(), []
+            joint, scores = joint[inside], scores[inside]
+        if within_limits is not None:
+            logs = within_limits.log_probabilities(known.inputs.features(joint))
+            likely = _are_likely(logs)
+            scores = scores.masked_fill(~likely, -math.inf)
+            scores = torch.where(likely.any(), scores, logs.sum(dim=0))
+        # The success of a region shows in the trials that were asked there. Results that break a
+        # limit are no success, and no failure before the first one that keeps all limits.
+        given, asked = [(value, True) for value in self._initial_values.tolist()], []
         for id, value in history.values.items():
             if id not in history.outside:
-                (given if history.is_attached(id) else asked).append(value)
-        num_given = max(len(given), self.least_initial)
-        length = side_length([*given, *asked], num_given, box.dim)
-        return region_around(known.joint[means.argmax()], length, box)
+                own = given if history.is_attached(id) else asked
+                own.append((value, history.is_eligible(id)))
+        lowest = min(value for value, _ in (*given, *asked))
+        values = [value if keeps else lowest for value, keeps in (*given, *asked)]
+        first = [keeps for _, keeps in (*given, *asked, (0.0, True))].index(True)
+        length = side_length(values, max(len(given), self.least_initial, first), box.dim)
+        return region_around(joint[scores.argmax()], length, box)
 
     def _comparable(self, told: Tensor) -> Tensor:
         """The rows to improve on: those inside the domain if there are any, else all."""
@@ -366,3 +384,8 @@ class ImprovementStrategy(ParticleStrategy):
             return told
         inside = told[self.domain.contains(told[:, : self.domain.dim])]
         return inside if len(inside) else told
+
+
+def _are_likely(logs: Tensor) -> Tensor:
+    """Whether each limit holds with probability 0.5 or more, from ``k x n`` log probabilities."""
+    return (logs >= math.log(_LEAST_TO_IMPROVE_ON)).all(dim=0)

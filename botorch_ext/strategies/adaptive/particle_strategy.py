@@ -423,8 +423,8 @@ class ParticleStrategy(Strategy):
                 means = ensemble.mean_at_rows()
             else:
                 means = ensemble.mean(with_context(actions, context))
-            if self.history.outside:
-                means = means.masked_fill(~self.domain.contains(actions), -math.inf)
+            if self.history.outside or self.limits:  # the highest means may be outside
+                means = means.masked_fill(~box.contains(actions), -math.inf)
             best = actions[highest_first(means, _NUM_BEST)]
             if region is not None or self.history.outside:
                 best = best[box.contains(best)]

@@ -150,6 +150,20 @@ def test_a_deterministic_study_recommends_the_best_point_seen_within_the_limits(
     assert keeps(x)
 
 
+def test_a_deterministic_result_on_a_limit_surely_keeps_it():
+    strategy = bx.algorithms.integrated_ei(
+        bx.FiniteSet([[float(i)] for i in range(9)]),
+        FEW,
+        deterministic=True,
+        outcomes={"a": "<= 5"},
+    )
+    for i in range(8):
+        strategy.attach([i], float(i), outcomes={"a": float(i)})
+    found = strategy.recommended()
+    assert found.x.tolist() == [5.0]
+    assert found.feasibility == 1
+
+
 def test_failed_trials_and_limits_together():
     strategy = played(BOX, 8)
     strategy.abandon(strategy.ask(), failed=True)
@@ -220,3 +234,53 @@ def test_with_no_results_the_first_point_is_chosen_without_limits():
     assert "within_limits" not in trial.info
     strategy.tell(trial, f(trial.x), outcomes_at(trial.x))
     assert strategy.ask().info["within_limits"] > 0
+
+
+def test_a_trust_region_lies_where_the_limits_hold():
+    box = bx.Box([[0.0] * 21, [1.0] * 21])
+    strategy = bx.algorithms.integrated_ei(box, FEW, outcomes={"a": "<= 0.3"})
+    points = box.sample(30, 0)
+    points[:, 0] = torch.linspace(0.05, 1.0, 30, dtype=torch.float64)
+    for x in points:  # the values are largest where the limit is broken most
+        strategy.attach(x, float(10 * x[0]), outcomes={"a": float(x[0])})
+
+    def region():
+        return strategy._region(strategy.posterior, strategy._within_limits(None))
+
+    assert bool(region().contains(points[points[:, 0] <= 0.3][-1:]))
+    assert bool(region().contains(strategy.ask().x[None]))
+    for trial in strategy.ask(5):  # values that break the limit are no success
+        strategy.tell(trial, 11.0 + trial.id, {"a": 1.0})
+    assert float((region().upper - region().lower)[1:].max()) == pytest.approx(0.4)
+
+
+def test_a_trust_region_lies_near_the_limits_before_any_result_keeps_them():
+    box = bx.Box([[0.0] * 21, [1.0] * 21])
+    strategy = bx.algorithms.integrated_ei(box, FEW, outcomes={"a": "<= -0.1"})
+    for x in box.sample(20, 0):
+        strategy.attach(x, float(x[0]), outcomes={"a": float(x[0])})
+    X, _ = strategy.evaluated()
+    region = strategy._region(strategy.posterior, strategy._within_limits(None))
+    assert bool(region.contains(X[X[:, 0].argmin()][None]))
+    assert math.isfinite(strategy.ask().info["log_improvement"])
+
+
+def test_a_pending_point_that_may_break_a_limit_is_not_asked_again():
+    strategy = bx.algorithms.integrated_ei([(0.0, 1.0)], FEW, outcomes={"a": "<= 0.5"})
+    for x in (0.0, 0.1, 0.2, 0.3, 0.4, 0.45, 0.49, 0.5, 0.51, 0.6, 0.7, 1.0):
+        strategy.attach([x], x, outcomes={"a": x})
+    X = torch.stack([trial.x for trial in strategy.ask(3)])
+    assert float(X.min()) > 0.5
+    assert float(torch.pdist(X).min()) > 2e-5
+
+
+def test_outcomes_whose_margins_overflow():
+    strategy = bx.algorithms.integrated_ei(
+        [(0.0, 1.0)], FEW, outcomes={"a": "<= 1e308", "b": "<= 0"}
+    )
+    for x in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
+        a, b = (1.7e308, 1e300) if x > 0.5 else (-1.7e308, -1e-15)
+        strategy.attach([x], x, outcomes={"a": a, "b": b if x != 0.2 else -1e-14})
+        strategy.attach([x / 2], x / 2, outcomes={"a": -1.0, "b": -1e-15})
+    assert strategy.ask().x[0] < 0.7
+    assert strategy.recommended().feasibility > 0.5
