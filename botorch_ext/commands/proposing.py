@@ -90,7 +90,7 @@ def _notes(found: ResultColumns) -> list[str]:
 def _entries(texts: Sequence[str], decimal: str, unit: str | None) -> dict[str, Any]:
     """The entries of a parameter that has some values, which it contains."""
     try:
-        values = [number(text, decimal) for text in texts]
+        values = [number(text, decimal, unit) for text in texts]
     except ValueError:
         return {"type": "choice", "values": list(dict.fromkeys(texts))}
     low, high = min(values), max(values)

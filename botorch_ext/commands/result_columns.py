@@ -104,7 +104,7 @@ def result_columns(sheet: Sheet, objective: str | None) -> ResultColumns:
     doubtful = [
         f"{column.name}: {cell}"
         for column in (*parameters, found)
-        for cell in _doubtful(column.cells(rows), decimal, column is found)
+        for cell in _doubtful(column, rows, decimal, column is found)
     ]
     if doubtful:
         raise TableError(
@@ -184,14 +184,17 @@ def _objective(
     return found[0]
 
 
-def _doubtful(cells: Sequence[tuple[int, str]], decimal: str, is_result: bool) -> list[str]:
+def _doubtful(
+    column: ResultColumn, rows: Sequence[Row], decimal: str, is_result: bool
+) -> list[str]:
     """What is wrong with the cells of a column of numbers, and with the dates of any column."""
+    cells = column.cells(rows)
     is_of_numbers = is_result or _is_of_numbers([text for _, text in cells], decimal)
     doubtful = []
     for row, text in cells:
         if _DATE.fullmatch(text):
             doubtful.append(f"row {row} is the date {short(text)}")
-        elif is_of_numbers and _number(text, decimal) is None:
+        elif is_of_numbers and _number(text, decimal, column.unit) is None:
             doubtful.append(f"row {row} is {short(text)}, which is no number{_sign_hint(text)}")
     return doubtful
 
@@ -212,10 +215,10 @@ def _is_of_numbers(texts: Sequence[str], decimal: str) -> bool:
     return bool(numbers) and 2 * len(numbers) >= len(told)
 
 
-def _number(text: str, decimal: str) -> float | None:
+def _number(text: str, decimal: str, unit: str | None = "%") -> float | None:
     """The finite number of a text; None where it is none."""
     try:
-        value = number(text, decimal)
+        value = number(text, decimal, unit)
     except ValueError:
         return None
     return value if math.isfinite(value) else None

@@ -227,7 +227,11 @@ def _result(
     if heads.objective not in given:
         wrong.append(f"write {FAILED} if the experiment failed, nothing if it has no result yet")
     elif filled and given[heads.objective] != FAILED:
-        wrong += [f"{name} is empty" for name in heads.results if given.get(name) is None]
+        wrong += [
+            f"{name} is empty: leave {heads.objective} empty, too, until all results are there"
+            for name in heads.results
+            if name in given and given[name] is None
+        ]
     if wrong:
         raise ValueError("; ".join(wrong))
     if not filled or given[heads.objective] == FAILED:

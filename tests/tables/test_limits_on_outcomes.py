@@ -8,7 +8,7 @@ import botorch_ext as bx
 from botorch_ext.exceptions import AnotherStrategyError
 from botorch_ext.page.overview import read_overview
 from botorch_ext.plotting import plot_regret
-from tests.studies.commands import shown
+from tests.studies.commands import refused, shown
 
 pytest.importorskip("sqlalchemy")
 
@@ -77,6 +77,22 @@ def test_a_regret_without_any_result_within_the_limits_is_refused(folder, capsys
         plot_regret({"lab": study})
     assert "No point was found that keeps them" in shown(capsys, "recommended", "lab.db")
     assert read_overview("lab.db").best is None
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("", "impurity is empty: leave yield empty, too, until all results are there"),
+        ("1.58; 1.26", "must be a number, got '1.58; 1.26': write the average of repeats"),
+        ("<0.1", "must be a number, got '<0.1'\n"),
+    ],
+)
+def test_an_outcome_that_cannot_be_told_is_named_once(folder, capsys, cell, message):
+    shown(capsys, "new", "lab.db", "space.toml", "--objective", "yield")
+    row = shown(capsys, "ask", "lab.db").splitlines()[1].split(",")
+    (folder / "filled.csv").write_text(f"trial,time,yield,impurity\n{row[0]},{row[1]},3,{cell}\n")
+    said = refused(capsys, "tell", "lab.db", "filled.csv")
+    assert message in said and said.count("impurity") == 1
 
 
 def test_a_study_is_continued_with_the_same_limits_only(folder):
