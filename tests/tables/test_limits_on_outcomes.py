@@ -66,6 +66,8 @@ def test_a_study_with_a_limit_by_sheets_and_the_command_line(folder, capsys):
     said = shown(capsys, "recommended", "lab.db")
     assert "keeps all limits with probability: " in said
     assert study.recommended().params["time"] <= 5
+    assert "as good as every evaluated point with probability: " in said
+    assert "a gain like this " in shown(capsys, "stop", "lab.db")
     assert plot_regret({"lab": study}).lines
 
 
@@ -75,7 +77,15 @@ def test_a_regret_without_any_result_within_the_limits_is_refused(folder, capsys
     study.tell(study.ask(), 1.0, {"impurity": 7.0})
     with pytest.raises(ValueError, match="got none"):
         plot_regret({"lab": study})
-    assert "No point was found that keeps them" in shown(capsys, "recommended", "lab.db")
+    said = shown(capsys, "recommended", "lab.db")
+    assert "No point was found that keeps them" in said and "as good as every" not in said
+    found = study.recommended().params["time"]
+    evaluated = (
+        "yes, in trial 0" if found == study.strategy.history.trials[0].params["time"] else "no"
+    )
+    assert f"was evaluated: {evaluated}\n" in said
+    said = shown(capsys, "stop", "lab.db")
+    assert said == "no result keeps the limits yet: another round is needed\n"
     assert read_overview("lab.db").best is None
 
 
