@@ -10,7 +10,8 @@ from botorch_ext.checks import named
 from botorch_ext.commands.telling import context_of, read_sheet
 from botorch_ext.exceptions import NoObservationsError, OutsideDomainWarning
 from botorch_ext.page.overview import read_overview
-from botorch_ext.page.words import counted, number, seen_or_not
+from botorch_ext.page.status import seen_or_not
+from botorch_ext.page.words import counted, number
 from botorch_ext.strategies.answers.recommendation import LEAST_FEASIBILITY
 from botorch_ext.studies.result_tables import points_of, trials_of_points
 from botorch_ext.studies.study import Study

@@ -15,18 +15,9 @@ from botorch_ext.page.model_summary import ModelSummary, Prediction
 from botorch_ext.page.overview import Overview, TrialStory
 from botorch_ext.page.parameters import Column, Columns
 from botorch_ext.page.pictures import pictures
-from botorch_ext.page.status import counts
+from botorch_ext.page.status import counts, seen_or_not
 from botorch_ext.page.strategy_description import arguments, called
-from botorch_ext.page.words import (
-    counted,
-    duration,
-    in_words,
-    moment,
-    number,
-    printable,
-    seen_or_not,
-    short,
-)
+from botorch_ext.page.words import counted, duration, in_words, moment, number, printable, short
 
 # Rows from which on a table is folded.
 _MOST_OPEN = 12

@@ -33,13 +33,6 @@ def number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-def seen_or_not(gain: float, noise_std: float) -> str:
-    """Whether one measurement shows a gain, beside its noise."""
-    if gain > noise_std:
-        return "a gain like this can be seen."
-    return "a gain like this is hard to see in a single measurement."
-
-
 def counted(count: int, noun: str) -> str:
     """A number of things."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

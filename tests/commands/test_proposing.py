@@ -209,3 +209,24 @@ def test_percentages_of_a_workbook_are_proposed_and_attached_as_they_are_shown(f
     book.save("fractions.xlsx")
     said = refused(capsys, "new", "other.db", "other.toml", "--from", "fractions.xlsx")
     assert "water: row 2 is '5%', which is no number" in said
+
+
+def test_outcomes_are_proposed_with_limits_to_fill_in(folder, capsys):
+    old = "Time,Yield [%],Impurity [%]\n1,60,2\n2,70,4\n3,80,6\n"
+    (folder / "old.csv").write_text(old, encoding="utf-8")
+    options = ("--objective", "yield", "--outcome")
+    said = refused(capsys, "new", "lab.db", "space.toml", "--from", "old.csv", *options, "imp")
+    assert "one column must be an outcome, got 'imp'" in said
+    said, begin = proposed(capsys, "--from", "old.csv", *options, "impurity")
+    assert said[0] == "wrote space.toml with 1 parameter" and begin[-4:-2] == [
+        "--objective",
+        "Yield",
+    ]
+    assert "at_most or at_least" in refused(capsys, *begin)
+    text = (folder / "space.toml").read_text(encoding="utf-8")
+    assert "# constraints = [" in text.split("[parameters")[0]
+    (folder / "space.toml").write_text(text.replace("# at_most", "at_most").replace(", or", " #"))
+    shown(capsys, *begin)
+    shown(capsys, "attach", "lab.db", "old.csv")
+    assert bx.Study("lab.db").strategy.history.outcomes[2] == {"Impurity": 6.0}
+    assert "needs --from" in refused(capsys, "new", "a.db", "space.toml", "--outcome", "impurity")
