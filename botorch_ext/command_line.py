@@ -123,6 +123,8 @@ def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
     does = "propose the space from a table of results: write the file of it, and begin nothing"
     new.add_argument("--from", metavar="RESULTS", dest="from_results", help=does)
     _add_signs(new)
+    does = "with --from: a column that is measured with the result, and has a limit"
+    new.add_argument("--outcome", metavar="NAME", action="append", default=[], help=does)
     new.add_argument("--objective", help="the name of the values")
     new.add_argument("--unit", help="the unit of the values")
     new.add_argument("--minimize", action="store_true", help="small values are good")
@@ -249,7 +251,8 @@ def _trials(given: argparse.Namespace) -> tuple[str | WrittenTable, str]:
 
     overview = read_overview(given.place, given.name)
     given.written = counted(len(overview.stories), "trial")
-    is_table = given.csv or is_workbook(given.output or "")
+    file = given.output or ""
+    is_table = given.csv or file.lower().endswith(".csv") or is_workbook(file)
     return as_table(overview) if is_table else as_text(overview), overview.place
 
 

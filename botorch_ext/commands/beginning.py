@@ -63,6 +63,10 @@ def strategy_of(path: Path, minimize: bool = False) -> Strategy:
     """
     found = _read(path)
     _require_known(found, _ENTRIES, f"{path}")
+    for table in found.values():
+        parts = [table, *table.values()] if isinstance(table, Mapping) else []
+        if any(isinstance(part, Mapping) and "constraints" in part for part in parts):
+            raise StudyError(f"{path}: constraints must stand above the first line in [brackets]")
     described = found.get("parameters")
     if not isinstance(described, Mapping) or not described:
         raise StudyError(f"{path} must have parameters by name, as in {short(EXAMPLE)}")
@@ -84,7 +88,7 @@ def strategy_of(path: Path, minimize: bool = False) -> Strategy:
         if minimize:
             arguments["minimize"] = True
         if "outcomes" in found:
-            arguments["outcomes"] = _limits(found["outcomes"], path)
+            arguments["outcomes"] = _limits(found["outcomes"])
         return getattr(algorithms, method)(space, **arguments)
     except (TypeError, ValueError) as error:
         raise StudyError(f"{path}: {error}") from error
@@ -130,17 +134,17 @@ def _parameter(name: str, given: Any, path: Path) -> Any:
         raise StudyError(f"{path}: {name}: {error}") from error
 
 
-def _limits(given: Any, path: Path) -> dict[str, Limit]:
+def _limits(given: Any) -> dict[str, Limit]:
     """The limits of outcomes by name."""
     if not isinstance(given, Mapping):
-        raise StudyError(f"{path}: outcomes must have limits by name, got {short(given)}")
+        raise StudyError(f"outcomes must have limits by name, got {short(given)}")
     limits = {}
     for name, limit in given.items():
         entries = dict(limit) if isinstance(limit, Mapping) else {}
         unit, kinds = entries.pop("unit", None), [*entries]
         if len(kinds) != 1 or kinds[0] not in _LIMITS:
             raise StudyError(
-                f"{path}: {name} must have at_most or at_least, and a unit, got {short(limit)}"
+                f"{name} must have at_most or at_least, and a unit, got {short(limit)}"
             )
         limits[name] = _LIMITS[kinds[0]](entries[kinds[0]], unit)
     return limits

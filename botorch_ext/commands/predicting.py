@@ -8,8 +8,9 @@ import warnings
 from botorch_ext.aligned import free_names
 from botorch_ext.checks import named
 from botorch_ext.commands.telling import context_of, read_sheet
-from botorch_ext.exceptions import OutsideDomainWarning
+from botorch_ext.exceptions import NoObservationsError, OutsideDomainWarning
 from botorch_ext.page.overview import read_overview
+from botorch_ext.page.status import seen_or_not
 from botorch_ext.page.words import counted, number
 from botorch_ext.strategies.answers.recommendation import LEAST_FEASIBILITY
 from botorch_ext.studies.result_tables import points_of, trials_of_points
@@ -56,12 +57,16 @@ def recommended(given: argparse.Namespace) -> str:
     objective = heads.head(heads.objective)
     numbers = found.prediction.readable.items()
     lines += [f"{objective}, predicted {name}: {number(each)}" for name, (each,) in numbers]
-    lines.append(f"was evaluated: {'yes' if found.is_evaluated else 'no'}")
-    lines.append(
-        f"as good as every evaluated point with probability: {_in_three(found.probability)}"
-    )
-    shortfall = _in_three(found.shortfall)
-    lines.append(f"{objective}, expected shortfall from the best evaluated point: {shortfall}")
+    overview = read_overview(given.place, given.name)
+    ids = [str(story.id) for story in overview.measured_at(found.x)]
+    yes = f"yes, in trial {', '.join(ids)}" if ids else "yes"
+    lines.append(f"was evaluated: {yes if ids or found.is_evaluated else 'no'}")
+    if overview.best or not overview.limits:
+        lines.append(
+            f"as good as every evaluated point with probability: {_in_three(found.probability)}"
+        )
+        shortfall = _in_three(found.shortfall)
+        lines.append(f"{objective}, expected shortfall from the best evaluated point: {shortfall}")
     if found.feasibility is not None:
         lines.append(f"keeps all limits with probability: {_in_three(found.feasibility)}")
         if found.feasibility < LEAST_FEASIBILITY:
@@ -73,13 +78,18 @@ def stop(given: argparse.Namespace) -> str:
     """What the next batch is expected to gain, beside the noise of one measurement. Nothing is
     asked."""
     study = _looked_at(given)
-    found = study.expected_gain(given.number, context=context_of(given, study))
+    try:
+        found = study.expected_gain(given.number, context=context_of(given, study))
+    except NoObservationsError:
+        if not study.strategy.limits:
+            raise
+        return "no result keeps the limits yet: another round is needed\n"
     objective, batch = study.heads.head(study.objective), counted(given.number, "trial")
     lines = [
         f"{objective}, expected gain of the next {batch}: {_in_three(found.gain)}",
         f"{objective}, standard deviation of the noise: {_in_three(found.noise_std)}",
         f"a better point than all so far with probability: {_in_three(found.probability)}",
-        "If the gain is much less than the noise, one more measurement cannot show it.",
+        seen_or_not(found.gain, found.noise_std),
     ]
     return "".join(f"{line}\n" for line in lines)
 

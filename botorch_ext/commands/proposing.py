@@ -32,6 +32,7 @@ low and high are the smallest and largest value that is ever asked: widen them.
 digits = 1 asks one decimal place; step = 0.5 in its place asks halves.
 type = "integer", without digits and step, asks whole numbers; "real" asks others.
 values may have more choices than those of the results.
+constraints = ["a + b <= 60"] may stand here, above the first line in [brackets].
 """
 
 
@@ -47,7 +48,7 @@ def propose(given: argparse.Namespace) -> str:
             "leave out --from to begin the study with this one"
         )
     sheet = Sheet.read(given.from_results, given.separator, given.decimal)
-    found = result_columns(sheet, given.objective)
+    found = result_columns(sheet, given.objective, given.outcome)
     notes = _notes(found)
     text = "".join(
         f"# {printable(line)}\n"
@@ -60,6 +61,9 @@ def propose(given: argparse.Namespace) -> str:
         name = column.head if entries["type"] == "choice" else column.name
         lines = "".join(f"{key} = {_as_toml(value)}\n" for key, value in entries.items())
         text += f"\n[parameters.{_as_toml(name)}]\n{lines}"
+    for column in found.outcomes:
+        text += f"\n[outcomes.{_as_toml(column.name)}]\n# at_most = 5.0, or at_least\n"
+        text += f"unit = {_as_toml(column.unit)}\n" if column.unit else ""
     with Path(given.space).open("x", encoding="utf-8", newline="") as file:
         file.write(text)
     objective = found.objective
@@ -90,7 +94,7 @@ def _notes(found: ResultColumns) -> list[str]:
 def _entries(texts: Sequence[str], decimal: str, unit: str | None) -> dict[str, Any]:
     """The entries of a parameter that has some values, which it contains."""
     try:
-        values = [number(text, decimal) for text in texts]
+        values = [number(text, decimal, unit) for text in texts]
     except ValueError:
         return {"type": "choice", "values": list(dict.fromkeys(texts))}
     low, high = min(values), max(values)

@@ -50,6 +50,7 @@ class ResultColumns:
     Args:
         parameters: The columns of parameters. The cells of each are numbers, or texts of a choice.
         objective: The column of the results.
+        outcomes: The columns that are measured with it.
         left_out: What the columns hold that are neither, by their names.
         rows: The rows that have a result.
         without_result: The numbers of the rows whose result is empty or `FAILED`.
@@ -58,18 +59,22 @@ class ResultColumns:
 
     parameters: list[ResultColumn]
     objective: ResultColumn
+    outcomes: list[ResultColumn]
     left_out: dict[str, str]
     rows: list[Row]
     without_result: list[int]
     decimal: str
 
 
-def result_columns(sheet: Sheet, objective: str | None) -> ResultColumns:
+def result_columns(
+    sheet: Sheet, objective: str | None, outcomes: Sequence[str] = ()
+) -> ResultColumns:
     """Finds what the columns of a sheet mean.
 
     Args:
         sheet: The sheet.
         objective: The name of the column of the results. None: the last column of numbers.
+        outcomes: The names of columns that are measured with it.
 
     Raises:
         TableError: A name is missing, unknown or there twice; a column is of numbers and has other
@@ -84,6 +89,8 @@ def result_columns(sheet: Sheet, objective: str | None) -> ResultColumns:
             left_out[column.name] = what
         elif column.cells(sheet.rows):
             known.append(column)
+    beside = [_named(sheet, columns, name, "an outcome") for name in outcomes]
+    known = [column for column in known if column not in beside]
     found = _objective(sheet, columns, known, objective, decimal)
     left_out.pop(found.name, None)
     has_result = [row.cells[found.place].casefold() not in ("", FAILED) for row in sheet.rows]
@@ -96,8 +103,8 @@ def result_columns(sheet: Sheet, objective: str | None) -> ResultColumns:
         )
     doubtful = [
         f"{column.name}: {cell}"
-        for column in (*parameters, found)
-        for cell in _doubtful(column.cells(rows), decimal, column is found)
+        for column in (*parameters, found, *beside)
+        for cell in _doubtful(column, rows, decimal, column not in parameters)
     ]
     if doubtful:
         raise TableError(
@@ -106,7 +113,7 @@ def result_columns(sheet: Sheet, objective: str | None) -> ResultColumns:
                 "were numbers as numbers again, and a choice in words"
             )
         )
-    return ResultColumns(parameters, found, left_out, rows, without, decimal)
+    return ResultColumns(parameters, found, beside, left_out, rows, without, decimal)
 
 
 def _named_columns(sheet: Sheet) -> list[ResultColumn]:
@@ -162,29 +169,39 @@ def _objective(
     decimal: str,
 ) -> ResultColumn:
     """The column of the results."""
-    if wanted is None:
-        found = [
-            column
-            for column in known
-            if _is_of_numbers([text for _, text in column.cells(sheet.rows)], decimal)
-        ][-1:]
-    else:
-        found = [column for column in columns if wanted in (column.name, column.head)]
+    if wanted is not None:
+        return _named(sheet, columns, wanted, "the objective")
+    found = [
+        column
+        for column in known
+        if _is_of_numbers([text for _, text in column.cells(sheet.rows)], decimal)
+    ]
     if not found:
-        got = "no column of numbers" if wanted is None else repr(wanted)
-        hint = did_you_mean(wanted, [each.name for each in columns]) if wanted else ""
-        raise TableError(sheet.origin.message(f"one column must be the objective, got {got}{hint}"))
-    return found[0]
+        message = "one column must be the objective, got no column of numbers"
+        raise TableError(sheet.origin.message(message))
+    return found[-1]
 
 
-def _doubtful(cells: Sequence[tuple[int, str]], decimal: str, is_result: bool) -> list[str]:
+def _named(sheet: Sheet, columns: Sequence[ResultColumn], name: str, what: str) -> ResultColumn:
+    """The column that a name or a head means, without regard to case."""
+    for column in columns:
+        if name.casefold() in (column.name.casefold(), column.head.casefold()):
+            return column
+    hint = did_you_mean(name, [each.name for each in columns])
+    raise TableError(sheet.origin.message(f"one column must be {what}, got {name!r}{hint}"))
+
+
+def _doubtful(
+    column: ResultColumn, rows: Sequence[Row], decimal: str, is_result: bool
+) -> list[str]:
     """What is wrong with the cells of a column of numbers, and with the dates of any column."""
+    cells = column.cells(rows)
     is_of_numbers = is_result or _is_of_numbers([text for _, text in cells], decimal)
     doubtful = []
     for row, text in cells:
         if _DATE.fullmatch(text):
             doubtful.append(f"row {row} is the date {short(text)}")
-        elif is_of_numbers and _number(text, decimal) is None:
+        elif is_of_numbers and _number(text, decimal, column.unit) is None:
             doubtful.append(f"row {row} is {short(text)}, which is no number{_sign_hint(text)}")
     return doubtful
 
@@ -205,10 +222,10 @@ def _is_of_numbers(texts: Sequence[str], decimal: str) -> bool:
     return bool(numbers) and 2 * len(numbers) >= len(told)
 
 
-def _number(text: str, decimal: str) -> float | None:
+def _number(text: str, decimal: str, unit: str | None = "%") -> float | None:
     """The finite number of a text; None where it is none."""
     try:
-        value = number(text, decimal)
+        value = number(text, decimal, unit)
     except ValueError:
         return None
     return value if math.isfinite(value) else None

@@ -40,6 +40,8 @@ def new(given: argparse.Namespace) -> str:
     """Begins a study, or proposes its space."""
     if given.from_results is not None:
         return propose(given)
+    if given.outcome:
+        raise StudyError("--outcome needs --from; the file of the space has the outcomes")
     name = "study" if given.name is None else given.name
     if Path(given.place).exists():
         raise StudyError(f"{given.place} is there already: a new study needs a file of its own")
@@ -82,6 +84,7 @@ def tell(given: argparse.Namespace) -> str:
         "told before: ": answers.known,
     }
     lines = [f"{what}{_trials(ids)}" for what, ids in said.items() if ids]
+    lines += answers.outdated
     lines += [
         f"corrected trial {id} from {history.value_told(id)} to {value}"
         for id, value in answers.corrected.items()
@@ -109,11 +112,17 @@ def correct(given: argparse.Namespace) -> str:
     std = None if given.std is None else _number("--std", given.std)
     texts = [text.partition("=") for text in given.outcome]
     outcomes = {name: _number(name, text) for name, _, text in texts}
-    opened(given).correct(given.trial, values or None, outcomes, std=std)
+    study, id = opened(given), given.trial
+    history = study.strategy.history
+    old, dropped = history.as_told.get(id), history.stds.get(id)
+    study.correct(id, values or None, outcomes, std=std)
     said = [str(value) for value in values]
     said += [f"{name}={number}" for name, number in outcomes.items()]
     said += [] if std is None else [f"std={std}"]
-    return f"corrected trial {given.trial} to {', '.join(said)}\n"
+    line = f"corrected trial {id}{f' from {old}' if values else ''} to {', '.join(said)}\n"
+    if values and std is None and dropped is not None:
+        line += f"its standard error {dropped} was dropped; --std {dropped} keeps it\n"
+    return line
 
 
 def abandon(given: argparse.Namespace) -> str:

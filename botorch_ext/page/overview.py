@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -158,17 +158,23 @@ class Overview:
         """The limits of outcomes by name."""
         return limits_of(self.description)
 
+    def breaking(self, name: str) -> list[TrialStory]:
+        """The trials that have a value, and an outcome that is not within its limit."""
+        limit = self.limits[name]
+        return [
+            story for story in self.observed if not limit.holds(story.outcomes.get(name, math.nan))
+        ]
+
     @property
     def within_limits(self) -> list[TrialStory]:
         """The trials that have a value, and outcomes within their limits."""
-        return [
-            story
-            for story in self.observed
-            if all(
-                limit.holds(story.outcomes.get(name, math.nan))
-                for name, limit in self.limits.items()
-            )
-        ]
+        broken = {story.id for name in self.limits for story in self.breaking(name)}
+        return [story for story in self.observed if story.id not in broken]
+
+    def measured_at(self, x: Iterable[Any]) -> list[TrialStory]:
+        """The trials that have a value, at a point of ``d`` coordinates."""
+        coordinates = list(map(float, x))
+        return [story for story in self.observed if story.x == coordinates]
 
     @property
     def eligible(self) -> list[TrialStory]:

@@ -13,9 +13,9 @@ from botorch_ext.page.drawing import Picture
 from botorch_ext.page.groups import by_context, parts
 from botorch_ext.page.model_summary import ModelSummary, Prediction
 from botorch_ext.page.overview import Overview, TrialStory
-from botorch_ext.page.parameters import Columns
+from botorch_ext.page.parameters import Column, Columns
 from botorch_ext.page.pictures import pictures
-from botorch_ext.page.status import counts
+from botorch_ext.page.status import counts, seen_or_not
 from botorch_ext.page.strategy_description import arguments, called
 from botorch_ext.page.words import counted, duration, in_words, moment, number, printable, short
 
@@ -25,6 +25,8 @@ _MOST_OPEN = 12
 # are written in one.
 _MOST_COLUMNS, _MOST_CHARACTERS, _MOST_NAMED = 5, 60, 24
 _MOST_PENDING = 50
+# Trials that broke a limit up to which each is named.
+_MOST_BROKEN = 6
 
 
 def page(overview: Overview, now: float, model: ModelSummary) -> str:
@@ -67,6 +69,8 @@ def page(overview: Overview, now: float, model: ModelSummary) -> str:
         versions=_versions(overview),
         version=_version(),
         counts=counts(overview),
+        limits=[_limit(overview, name) for name in overview.limits],
+        seen_or_not=seen_or_not,
         typical_wait=_typical_wait(overview, now),
         pending=overview.pending[:_MOST_PENDING],
         model=model,
@@ -92,6 +96,20 @@ def page(overview: Overview, now: float, model: ModelSummary) -> str:
         num_columns=len(columns),
         most_open=_MOST_OPEN,
     )
+
+
+def _limit(overview: Overview, name: str) -> str:
+    """The limit of an outcome, and which trials broke it."""
+    limit, broken = overview.limits[name], overview.breaking(name)
+    num, unit = len(overview.observed), limit.unit or ""
+    words = f"{short(name)} {limit}, kept in {num - len(broken)} of {counted(num, 'result')}"
+    by = [
+        f"trial {story.id} ({Column(name, unit).amount(story.outcomes.get(name))})"
+        for story in broken[:_MOST_BROKEN]
+    ]
+    if len(broken) > len(by):
+        by.append(f"{len(broken) - len(by)} more")
+    return f"{words}; broken by {', '.join(by)}" if by else words
 
 
 def _have_room(columns: Columns) -> bool:

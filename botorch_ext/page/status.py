@@ -43,6 +43,13 @@ def counts(overview: Overview) -> str:
     return words
 
 
+def seen_or_not(gain: float, noise_std: float) -> str:
+    """Whether one measurement shows a gain, beside its noise."""
+    if gain > noise_std:
+        return "a gain like this can be seen."
+    return "a gain like this is hard to see in a single measurement."
+
+
 def _known(overview: Overview, now: float) -> list[tuple[str, str]]:
     if overview.began_at is None:
         return [("trials", "none yet")]

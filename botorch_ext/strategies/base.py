@@ -870,7 +870,10 @@ class Strategy(NotedWarnings):
         checked = self.checked_context(context)
         mixture, evaluated = self._mixture(checked), self._evaluated_actions(checked)
         if not len(evaluated):
-            raise NoObservationsError("expected_gain needs at least one evaluated point, got none")
+            within = " within all limits" if self.limits else ""
+            raise NoObservationsError(
+                f"expected_gain needs at least one evaluated point{within}, got none"
+            )
         _, trials = self._after_asking(num, "num", context, actions)
         batch = torch.stack([trial.x for trial in trials])
         pending = [self.history.trials[id].x for id in self.pending]

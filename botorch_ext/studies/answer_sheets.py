@@ -36,6 +36,7 @@ class Answers:
         corrected: The values that replace others, by the ids of their trials.
         empty: The ids of pending trials that have no value in the sheet.
         known: The ids of trials whose result in the sheet was told before.
+        outdated: A sentence for each of them whose result was corrected since.
         outcomes: The outcomes of all trials in ``values`` and ``corrected``, by id.
         stds: The standard errors of those of these trials that have one, by id.
     """
@@ -45,6 +46,7 @@ class Answers:
     corrected: dict[int, float | tuple[float, ...]] = field(default_factory=dict)
     empty: list[int] = field(default_factory=list)
     known: list[int] = field(default_factory=list)
+    outdated: list[str] = field(default_factory=list)
     outcomes: dict[int, dict[str, float]] = field(default_factory=dict)
     stds: dict[int, float] = field(default_factory=dict)
 
@@ -146,6 +148,7 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
         what = (
             "every result in it has been told already" if found.known else "no result is filled in"
         )
+        what = "; ".join([what, *found.outdated])
         wrong.append(f"there is nothing to tell: {what}")
     if wrong:
         raise TableError(sheet.origin.message(named(wrong)))
@@ -179,6 +182,9 @@ def _sort(
     else:
         _require_known(id, result, strategy)
         found.known.append(id)
+        if id in history.values and not result.is_same(_results_of(id, strategy)[-1]):
+            now = _Answer.told(id, history)
+            found.outdated.append(f"trial {id}: the sheet has {result}, the study {now}")
 
 
 def _trial(row: Row, place: int, strategy: Strategy) -> Trial:
@@ -227,7 +233,11 @@ def _result(
     if heads.objective not in given:
         wrong.append(f"write {FAILED} if the experiment failed, nothing if it has no result yet")
     elif filled and given[heads.objective] != FAILED:
-        wrong += [f"{name} is empty" for name in heads.results if given.get(name) is None]
+        wrong += [
+            f"{name} is empty: leave {heads.objective} empty, too, until all results are there"
+            for name in heads.results
+            if name in given and given[name] is None
+        ]
     if wrong:
         raise ValueError("; ".join(wrong))
     if not filled or given[heads.objective] == FAILED:

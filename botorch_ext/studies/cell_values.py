@@ -43,13 +43,13 @@ def decimal_of(sheet: Sheet, places: Mapping[str, int], parameters: Mapping[str,
         for head, place in numeric.items()
         if not isinstance(row.cells[place], NumberCell)
         for text in repeats_in(row.cells[place])
-        if _NUMBER.fullmatch(_plain_sign(text))
+        if _NUMBER.fullmatch(_plain(text))
     ]
     if sheet.separator != "," and any("," in text for *_, text in numbers):
         return ","
     pointed = [each for each in numbers if "." in each[-1]]
     is_certain = sheet.separator in (",", "") or not pointed
-    if not is_certain and all(_AMBIGUOUS.fullmatch(_plain_sign(text)) for *_, text in pointed):
+    if not is_certain and all(_AMBIGUOUS.fullmatch(_plain(text)) for *_, text in pointed):
         number, head, text = pointed[0]
         raise TableError(
             sheet.origin.message(
@@ -61,21 +61,26 @@ def decimal_of(sheet: Sheet, places: Mapping[str, int], parameters: Mapping[str,
     return "."
 
 
-def number(text: str, decimal: str | None = None) -> float:
+def number(text: str, decimal: str | None = None, unit: str | None = None) -> float:
     """The number of a text.
 
     Args:
-        text: The text, or a `NumberCell`.
+        text: The text, or a `NumberCell`. It may end with ``%`` if that is the unit.
         decimal: The decimal sign of a text. None: either of point and comma.
+        unit: The unit of the number.
 
     Raises:
         ValueError: The text is no number, has another decimal sign, or, where either sign may be
             there, is one such as ``1,234``. The message continues a sentence that begins with the
             name of the column.
     """
+    plain = _plain(text)
+    if text.endswith("%") and unit != "%":
+        raise ValueError(
+            f"must be a number without %, got {short(text)}: format the cell as a number"
+        )
     if isinstance(text, NumberCell):
-        return float(text)
-    plain = _plain_sign(text)
+        return float(plain)
     if not _NUMBER.fullmatch(plain):
         raise ValueError(f"must be a number, got {short(text)}")
     if decimal is None:
@@ -93,7 +98,9 @@ def number(text: str, decimal: str | None = None) -> float:
     return float(plain.replace(",", "."))
 
 
-def value(text: str, parameter: Parameter | None, decimal: str | None = None) -> Any:
+def value(
+    text: str, parameter: Parameter | None, decimal: str | None = None, unit: str | None = None
+) -> Any:
     """The value of a parameter: one of the values of a choice, or a number. A text that is no value
     of its choice is returned as it is.
 
@@ -101,7 +108,7 @@ def value(text: str, parameter: Parameter | None, decimal: str | None = None) ->
         ValueError: As `number`.
     """
     if not isinstance(parameter, Choice):
-        return number(text, decimal)
+        return number(text, decimal, unit)
     # Blanks around the text of a cell are not kept.
     same = [
         each
@@ -129,7 +136,7 @@ def trial_id(cell: Any) -> int | None:
 def last_place(text: str) -> float:
     """The size of the last place that a number shows: 0.01 for ``3.25``, 0.001 for ``2.5e-2``, and
     1 for ``40``."""
-    mantissa, _, power = _plain_sign(text).lower().partition("e")
+    mantissa, _, power = _plain(text).lower().partition("e")
     decimals = len(mantissa.replace(",", ".").partition(".")[2])
     return 10.0 ** (int(power or 0) - decimals)
 
@@ -144,6 +151,7 @@ def _is_meant(text: str, known: Any) -> bool:
         return False
 
 
-def _plain_sign(text: str) -> str:
-    """A text with hyphens in place of the minus signs of word processors."""
-    return text.replace("\u2212", "-")
+def _plain(text: str) -> str:
+    """A text with hyphens in place of the minus signs of word processors, without a percent sign
+    at its end."""
+    return text.replace("\u2212", "-").removesuffix("%").rstrip()

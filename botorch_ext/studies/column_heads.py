@@ -23,6 +23,8 @@ _WRITTEN = re.compile(
     r"(state|note|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
     r"|(observed )?[\d.]+ %|.* repeats)_*"
 )
+# Of these, columns that people fill in, or that tell about results.
+_TOLD = re.compile(r"(note|.* repeats)_*")
 _WITH_UNIT = re.compile(r"(?P<name>.*\S)\s*[\[(](?P<unit>[^\[\]()]*)[\])]")
 
 
@@ -121,7 +123,8 @@ class ColumnHeads:
                 names all mistakes.
 
         Warns:
-            TableWarning: Columns are not used that this library does not write. They are named.
+            TableWarning: Columns are not used: those that this library does not write, notes and
+                numbers of repeats. They are named.
         """
         texts = [str(head).strip() for head in heads]
         places: dict[str, int] = {}
@@ -136,7 +139,7 @@ class ColumnHeads:
                 wrong.append(f"column {name} is there twice, as {text!r}")
             elif name is not None:
                 places[name] = place
-            elif text and not is_written(text):
+            elif text and (not is_written(text) or _TOLD.fullmatch(text)):
                 unknown.append(text)
         wanted = (*self.params, *self.contexts, *needed)
         lost = [name for name in wanted if name not in places]

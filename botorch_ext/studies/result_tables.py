@@ -203,19 +203,22 @@ def values_of(
     known: dict[str, Any] = {}
     wrong = []
     for name, place in places.items():
-        text = cells[place]
+        text, unit = cells[place], heads.units.get(name)
         try:
             parameter = heads.parameters.get(name)
             if is_failed := name == heads.objective and text.casefold() == FAILED:
                 text = FAILED
             if name == heads.objective and len(repeats := repeats_in(text)) > 1:
-                known[name] = tuple(value_of(each, None, decimal) for each in repeats)
+                known[name] = tuple(value_of(each, None, decimal, unit) for each in repeats)
                 continue
             is_text = is_failed or name == TRIAL or not text
-            value = text if is_text else value_of(text, parameter, decimal)
+            value = text if is_text else value_of(text, parameter, decimal, unit)
             known[name] = None if value == "" else value
         except ValueError as error:
-            wrong.append(f"{name} {error}")
+            hint = (
+                ": write the average of repeats" if name in heads.outcomes and ";" in text else ""
+            )
+            wrong.append(f"{name} {error}{hint}")
     return known, wrong
 
 

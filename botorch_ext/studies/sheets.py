@@ -21,6 +21,8 @@ _UNIT = re.compile(r"[\[(](.+)[\])]")
 # The signs that begin a formula in a spreadsheet, also as full-width characters.
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _SPECIAL = re.compile(r'[;,\t\r\n"]')
+# What a number format of a workbook shows as it stands.
+_LITERAL = re.compile(r'"[^"]*"|\\.')
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ IN_MEMORY = Origin()
 
 
 class NumberCell(str):
-    """The text of a cell that is a number in a workbook, with a decimal point."""
+    """The text of a cell that is a number in a workbook, with a decimal point, and with ``%`` where
+    the workbook shows it as a percentage."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class Sheet:
             The sheet, whose cells are texts.
 
         Raises:
-            ImportError: The file is a workbook, and pandas or openpyxl is not installed.
+            ImportError: The file is a workbook, and openpyxl is not installed.
             OSError: The file cannot be read.
             TableError: The file is empty, no text, or no table.
             ValueError: The separator is not one character, or the decimal sign is none.
@@ -196,25 +199,28 @@ def _stripped(cell: str) -> str:
 def _workbook(content: bytes, name: str) -> list[list[str]]:
     """The rows of the first sheet of a workbook. Its numbers are `NumberCell`."""
     try:
-        import openpyxl  # noqa: F401 - pandas reads workbooks by it
-        import pandas as pd
+        from openpyxl import load_workbook
     except ImportError as error:
-        raise ImportError(
-            "workbooks need pandas and openpyxl: pip install 'botorch-ext[studies]'"
-        ) from error
+        raise ImportError("workbooks need openpyxl: pip install 'botorch-ext[studies]'") from error
     try:
-        frame = pd.read_excel(
-            io.BytesIO(content), header=None, dtype=object, na_filter=False, engine="openpyxl"
-        )
-    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+        book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
+        sheet: Any = book.worksheets[0]
+        sheet.reset_dimensions()  # which some programs write wrong
+        return [list(map(_workbook_cell, row)) for row in sheet.rows]
+    except (IndexError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise TableError(
             f"{name} is a workbook or an archive that cannot be read: save the sheet as CSV or "
             "as .xlsx"
         ) from error
-    return [
-        [NumberCell(cell) if type(cell) in (int, float) else str(cell) for cell in row]
-        for row in frame.to_numpy().tolist()
-    ]
+
+
+def _workbook_cell(cell: Any) -> str:
+    """The text of a cell of a workbook; a percentage is as it is shown, ``60.1%`` for 0.601."""
+    if type(cell.value) not in (int, float):
+        return "" if cell.value is None else str(cell.value)
+    if "%" in _LITERAL.sub("", cell.number_format):
+        return NumberCell(f"{100 * cell.value:.15g}%")
+    return NumberCell(cell.value)
 
 
 def _decoded(content: bytes, name: str) -> str:

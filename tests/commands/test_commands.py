@@ -134,7 +134,7 @@ SPACES = {
     "outcomes without names": ("outcomes = 5\n" + TIME, "outcomes must have limits by name, got 5"),
     "an outcome without a limit": (
         TIME + '[outcomes.impurity]\nunit = "%"\n',
-        "impurity must have at_most or at_least",
+        "botorch-ext: space.toml: impurity must have at_most or at_least",
     ),
     "a limit that is no number": (
         TIME + '[outcomes.impurity]\nat_most = "5"\n',
@@ -143,6 +143,14 @@ SPACES = {
     "limits of another method": (
         'method = "thompson_sampling"\n' + TIME + "[outcomes.impurity]\nat_most = 5\n",
         "outcomes",
+    ),
+    "constraints at the end": (
+        TIME + 'constraints = ["time <= 5"]\n',
+        "space.toml: constraints must stand above the first line in [brackets]",
+    ),
+    "constraints among arguments": (
+        TIME + '[arguments]\nconstraints = ["time <= 5"]\n',
+        "constraints must stand above the first line in [brackets]",
     ),
     "an unknown argument": (TIME + "[arguments]\nsead = 4\n", "sead"),
 }
@@ -221,7 +229,9 @@ def test_contexts_on_the_line(capsys):
 def test_values_on_the_line_are_written_as_people_write_them(capsys, typed, value):
     study = bx.Study("lab.db", RandomSearch(bx.Box([(0, 1)])))
     study.tell(study.ask(), 1.0)
-    assert shown(capsys, "correct", "lab.db", "0", typed) == f"corrected trial 0 to {value}\n"
+    assert shown(capsys, "correct", "lab.db", "0", typed) == (
+        f"corrected trial 0 from 1.0 to {value}\n"
+    )
     assert study.strategy.history.values == {0: value}
 
 

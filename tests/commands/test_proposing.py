@@ -190,3 +190,43 @@ def test_tables_that_have_no_results_or_no_parameters(folder, capsys, text):
     (folder / "old.csv").write_text(text, encoding="utf-8")
     said = refused(capsys, "new", "lab.db", "space.toml", "--from", "old.csv", "--objective", "y")
     assert "a row with a result" in said or "'u', which is no number" in said
+
+
+def test_percentages_of_a_workbook_are_proposed_and_attached_as_they_are_shown(folder, capsys):
+    workbook("old.xlsx", ["water [%]", "yield [%]"], [0.05, 0.601], [0.2, 0.35], [0.12, 0.4])
+    book = openpyxl.load_workbook("old.xlsx")
+    for row in book.active["A2:B4"]:
+        for cell in row:
+            cell.number_format = "0.0%"
+    book.save("old.xlsx")
+    shown(capsys, "new", "lab.db", "space.toml", "--from", "old.xlsx")
+    text = (folder / "space.toml").read_text(encoding="utf-8")
+    assert "low = 5\nhigh = 20\n" in text
+    shown(capsys, "new", "lab.db", "space.toml", "--objective", "yield", "--unit", "%")
+    shown(capsys, "attach", "lab.db", "old.xlsx")
+    assert bx.Study("lab.db").strategy.history.values == {0: 60.1, 1: 35.0, 2: 40.0}
+    book.active["A1"].value = "water"
+    book.save("fractions.xlsx")
+    said = refused(capsys, "new", "other.db", "other.toml", "--from", "fractions.xlsx")
+    assert "water: row 2 is '5%', which is no number" in said
+
+
+def test_outcomes_are_proposed_with_limits_to_fill_in(folder, capsys):
+    old = "Time,Yield [%],Impurity [%]\n1,60,2\n2,70,4\n3,80,6\n"
+    (folder / "old.csv").write_text(old, encoding="utf-8")
+    options = ("--objective", "yield", "--outcome")
+    said = refused(capsys, "new", "lab.db", "space.toml", "--from", "old.csv", *options, "imp")
+    assert "one column must be an outcome, got 'imp'" in said
+    said, begin = proposed(capsys, "--from", "old.csv", *options, "impurity")
+    assert said[0] == "wrote space.toml with 1 parameter" and begin[-4:-2] == [
+        "--objective",
+        "Yield",
+    ]
+    assert "at_most or at_least" in refused(capsys, *begin)
+    text = (folder / "space.toml").read_text(encoding="utf-8")
+    assert "# constraints = [" in text.split("[parameters")[0]
+    (folder / "space.toml").write_text(text.replace("# at_most", "at_most").replace(", or", " #"))
+    shown(capsys, *begin)
+    shown(capsys, "attach", "lab.db", "old.csv")
+    assert bx.Study("lab.db").strategy.history.outcomes[2] == {"Impurity": 6.0}
+    assert "needs --from" in refused(capsys, "new", "a.db", "space.toml", "--outcome", "impurity")

@@ -29,7 +29,12 @@ AT = Prediction(4.0, [0.0, 2.0, 6.0, 8.0], [-1.0, 1.0, 7.0, 9.0])
 POINT = [50.0, 0.01, 3.0, 2.0]
 SUMMARY = ModelSummary(
     recommended=SimpleNamespace(
-        x=POINT, context=None, probability=0.625, shortfall=0.5, is_evaluated=False
+        x=POINT,
+        context=None,
+        probability=0.625,
+        shortfall=0.5,
+        is_evaluated=False,
+        feasibility=None,
     ),
     at_recommended=AT,
     gain=SimpleNamespace(x=[POINT] * 2, gain=1.5, probability=0.4, noise_std=0.3),

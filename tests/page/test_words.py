@@ -1,5 +1,8 @@
 """The words and tables of a page: nothing is claimed which is not so, whatever the numbers are."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -201,3 +204,39 @@ def test_the_page_of_five_thousand_trials_is_small(path):
     assert [row[0] for row in parsed.table("trial", "state")] == [str(id) for id in range(5000)]
     assert "open" not in parsed.having("details")[-1]
     assert "The oldest 50 of 250 are shown" in parsed.text
+
+
+def test_limits_are_where_the_study_stands_and_at_the_recommended_point(path, no_pictures):
+    space = bx.Space(a=bx.Real(0, 10), b=bx.Real(0, 1))
+    limits = {"impurity": bx.AtMost(5.0, unit="%"), "purity": bx.AtLeast(90.0)}
+    strategy = bx.algorithms.integrated_ei(space, outcomes=limits)
+    study = bx.Study(path, strategy, objective="yield", unit="%")
+    recommended = SimpleNamespace(**vars(SUMMARY.recommended) | {"feasibility": 0.5, "x": [2, 0.5]})
+    model = replace(SUMMARY, recommended=recommended, at_batch=[], gain=None)
+
+    def text(model=model):
+        return require_harmless(page(seen(path), NOW, model)).text
+
+    study.ask()
+    assert "Limit: impurity at most 5 %, kept in 0 of 0 results." in (said := text())
+    assert "No value has come yet." in said
+    study.attach({"a": 2, "b": 0.5}, 90.0, outcomes={"impurity": 7.8, "purity": 80.0})
+    said = text()
+    assert "No result is within the limits yet." in said and "No value" not in said
+    assert "no point that was measured" not in said and "Best so far" not in said
+    assert "It was measured in trial 1." in said
+    assert "It keeps all limits with a probability of 50 %. No point was found that" in said
+    study.attach({"a": 3, "b": 0.5}, 70.0, outcomes={"impurity": 2.0, "purity": 95.0})
+    said = text(
+        replace(model, recommended=SimpleNamespace(**vars(recommended) | {"feasibility": 0.95}))
+    )
+    assert (
+        "Limit: impurity at most 5 %, kept in 1 of 2 results; broken by trial 1 (7.8 %). Limit: "
+        "purity at least 90, kept in 1 of 2 results; broken by trial 1 (80). All limits are kept "
+        "in 1 result."
+    ) in said
+    assert "The best value so far within the limits is 70 %" in said
+    assert "62 % no point that was measured within the limits is better" in said
+    assert (
+        "keeps all limits with a probability of 95 %." in said and "No point was found" not in said
+    )

@@ -174,3 +174,35 @@ def test_a_workbook_as_a_lab_has_it(tmp_path):
         (5, ["", "5", "7.25", "NA", "False", ""]),
     ]
     assert decimal_of(sheet, {"time": 1, "yield": 2}, {}) == "."
+
+
+@pytest.mark.parametrize(
+    ("shown", "number_format", "text"),
+    [
+        (0.601, "0.0%", "60.1%"),
+        (1, "0%", "100%"),
+        (-0.0125, "0.00 %;[Red]-0.00 %", "-1.25%"),
+        (60.1, '0.0" %"', "60.1"),  # a sign that is shown behind the number, as it stands
+        (60.1, "0.0\\%", "60.1"),
+        (60.1, "General", "60.1"),
+    ],
+)
+def test_a_percentage_of_a_workbook_is_what_it_shows(tmp_path, shown, number_format, text):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, path = openpyxl.Workbook(), tmp_path / "lab.xlsx"
+    book.active.append(["yield [%]"])
+    book.active.append([shown])
+    book.active["A2"].number_format = number_format
+    book.save(path)
+    (row,) = Sheet.read(path).rows
+    assert row.cells == [text]
+    assert number(row.cells[0], ".", "%") == float(text.removesuffix("%"))
+
+
+def test_percent_signs_are_numbers_where_percent_is_the_unit(tmp_path):
+    sheet = read(tmp_path, "yield [%];time [h]\n60,1 %;2\n\u22121,5%;3\n".encode())
+    assert decimal_of(sheet, {"yield": 0}, {}) == ","
+    assert [number(row.cells[0], ",", "%") for row in sheet.rows] == [60.1, -1.5]
+    with pytest.raises(ValueError, match="must be a number without %, got '60,1 %': format"):
+        number(sheet.rows[0].cells[0], ",", "h")
+    assert value("10%", bx.Choice(["10%", "20%"])) == "10%"

@@ -8,7 +8,7 @@ import botorch_ext as bx
 from botorch_ext.exceptions import AnotherStrategyError
 from botorch_ext.page.overview import read_overview
 from botorch_ext.plotting import plot_regret
-from tests.studies.commands import shown
+from tests.studies.commands import refused, shown
 
 pytest.importorskip("sqlalchemy")
 
@@ -66,6 +66,8 @@ def test_a_study_with_a_limit_by_sheets_and_the_command_line(folder, capsys):
     said = shown(capsys, "recommended", "lab.db")
     assert "keeps all limits with probability: " in said
     assert study.recommended().params["time"] <= 5
+    assert "as good as every evaluated point with probability: " in said
+    assert "a gain like this " in shown(capsys, "stop", "lab.db")
     assert plot_regret({"lab": study}).lines
 
 
@@ -75,8 +77,32 @@ def test_a_regret_without_any_result_within_the_limits_is_refused(folder, capsys
     study.tell(study.ask(), 1.0, {"impurity": 7.0})
     with pytest.raises(ValueError, match="got none"):
         plot_regret({"lab": study})
-    assert "No point was found that keeps them" in shown(capsys, "recommended", "lab.db")
+    said = shown(capsys, "recommended", "lab.db")
+    assert "No point was found that keeps them" in said and "as good as every" not in said
+    found = study.recommended().params["time"]
+    evaluated = (
+        "yes, in trial 0" if found == study.strategy.history.trials[0].params["time"] else "no"
+    )
+    assert f"was evaluated: {evaluated}\n" in said
+    said = shown(capsys, "stop", "lab.db")
+    assert said == "no result keeps the limits yet: another round is needed\n"
     assert read_overview("lab.db").best is None
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("", "impurity is empty: leave yield empty, too, until all results are there"),
+        ("1.58; 1.26", "must be a number, got '1.58; 1.26': write the average of repeats"),
+        ("<0.1", "must be a number, got '<0.1'\n"),
+    ],
+)
+def test_an_outcome_that_cannot_be_told_is_named_once(folder, capsys, cell, message):
+    shown(capsys, "new", "lab.db", "space.toml", "--objective", "yield")
+    row = shown(capsys, "ask", "lab.db").splitlines()[1].split(",")
+    (folder / "filled.csv").write_text(f"trial,time,yield,impurity\n{row[0]},{row[1]},3,{cell}\n")
+    said = refused(capsys, "tell", "lab.db", "filled.csv")
+    assert message in said and said.count("impurity") == 1
 
 
 def test_a_study_is_continued_with_the_same_limits_only(folder):

@@ -175,7 +175,8 @@ def test_values_in_a_sheet_from_before_or_after_a_correction_are_known(folder, c
             assert "trial 0 is told already, 13.0" in refused(capsys, "tell", "lab.db", "sheet.csv")
         elif study.pending:
             said = shown(capsys, "tell", "lab.db", "sheet.csv")
-            assert said == "told 1 trial: 1\ntold before: 1 trial: 0\n"
+            behind = "trial 0: the sheet has 12.5, the study 13.0\n"
+            assert said == f"told 1 trial: 1\ntold before: 1 trial: 0\n{behind}"
     assert study.strategy.history.values == {0: -13.0, 1: -9.0}
     assert study.to_pandas()["value"].tolist() == [13.0, 9.0]
 
@@ -202,6 +203,17 @@ def test_a_sheet_says_what_failed_and_corrects_what_it_is_asked_to(folder, capsy
     assert "nothing to tell" in refused(capsys, "tell", "lab.db", "sheet.csv", "--correct")
     values = study.to_pandas()["value"]
     assert values.dropna().to_dict() == {0: 12.5, 2: 8.0, 3: 9.0}
+    # A sheet from before the correction says nothing new, and where it is behind.
+    fill_in("12.5", "failed", "7", "9")
+    said = refused(capsys, "tell", "lab.db", "sheet.csv")
+    assert said.endswith("told already; trial 2: the sheet has 7.0, the study 8.0\n")
+    shown(capsys, "ask", "lab.db", "--csv", "more.csv")
+    row = (folder / "more.csv").read_text("utf-8-sig").splitlines()[1]
+    with (folder / "sheet.csv").open("a", encoding="utf-8") as sheet:
+        sheet.write(f"\n{row}5")
+    said = shown(capsys, "tell", "lab.db", "sheet.csv")
+    assert said.startswith("told 1 trial: 4\n")
+    assert said.endswith("trial 2: the sheet has 7.0, the study 8.0\n")
 
 
 @pytest.mark.parametrize("minimize", [False, True])

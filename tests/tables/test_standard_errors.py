@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import botorch_ext as bx
-from botorch_ext.exceptions import TableError
+from botorch_ext.exceptions import TableError, TableWarning
 from botorch_ext.page.overview import read_overview
 from botorch_ext.page.tables import as_table, as_text
 from botorch_ext.strategies import RandomSearch
@@ -55,6 +55,13 @@ def test_a_sheet_tells_repeats_and_standard_errors(folder, capsys, separator):
     shown(capsys, "tell", "lab.db", "filled.csv", "--correct")
     assert study.strategy.history.stds == {1: 0.4}
     shown(capsys, "correct", "lab.db", "0", "84.0; 86.0", "--std", "0.7")
+    assert shown(capsys, "correct", "lab.db", "1", "47") == (
+        "corrected trial 1 from 48.0 to 47.0\n"
+        "its standard error 0.4 was dropped; --std 0.4 keeps it\n"
+    )
+    assert (
+        shown(capsys, "correct", "lab.db", "1", "--std", "0.4") == "corrected trial 1 to std=0.4\n"
+    )
     last = bx.Study("lab.db").strategy.history
     assert (last.values[0], last.stds[0], last.repeats[0]) == (85.0, 0.7, (84.0, 86.0))
 
@@ -76,14 +83,17 @@ def test_a_table_attaches_them_and_all_trials_show_them(folder, capsys, minimize
     assert frame["yield"].tolist() == [1.0, 3.0, 5.0, 7.0]
     assert frame["yield std"].fillna(-1).tolist() == [0.2, -1, -1, 0.1]
     assert frame["yield repeats"].fillna(-1).tolist() == [-1, 2, -1, 2]
+    study.note(0, "yellow")
     overview = read_overview("lab.db")
     assert overview.outcomes == ["yield std", "yield repeats"]
     assert "yield repeats" in as_text(overview).splitlines()[0]
     # A table of all trials is what the study knows, and results of another study.
-    (folder / "all.csv").write_text(as_table(overview).csv(), encoding="utf-8")
+    shown(capsys, "trials", "lab.db", "-o", "all.csv")
+    assert Sheet.read("all.csv").heads == as_table(overview).heads
     assert "nothing to tell" in refused(capsys, "tell", "lab.db", "all.csv")
     other = bx.Study("other.db", RandomSearch(SPACE), objective="yield", unit="%")
-    other.attach_sheet(Sheet.read("all.csv"))
+    with pytest.warns(TableWarning, match="columns that are not used: 'yield repeats'; 'note'"):
+        other.attach_sheet(Sheet.read("all.csv"))
     assert other.strategy.history.stds == {0: 0.2, 3: 0.1}
     again = bx.Study("lab.db").strategy
     assert again.history.repeats == study.strategy.history.repeats
