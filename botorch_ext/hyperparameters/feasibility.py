@@ -103,7 +103,7 @@ class Feasibility(Immutable):
         """
         first, k = ensembles[0], len(ensembles)
         every = math.ceil(len(first.parameters) / max(_MOST_MODELS // k, _FEWEST_SAMPLES))
-        parameters = torch.cat([each.parameters[::every] for each in ensembles])
+        parameters = torch.cat([_of_margins(each)[::every] for each in ensembles])
         m = len(parameters) // k
         F, noise = first.model.train_inputs[0], split(parameters)[1].exp()
         model = KernelGP(kernel_of(parameters, first.inputs), noise, dtype=F.dtype, device=F.device)
@@ -158,6 +158,16 @@ class Feasibility(Immutable):
     def _of_quantities(self, numbers: Tensor) -> Tensor:
         """Numbers of all models, ``k m x n``, as ``k x m x n``."""
         return numbers.unflatten(0, self.log_weights.shape)
+
+
+def _of_margins(ensemble: Ensemble) -> Tensor:
+    """The hyperparameter samples of a margin. Equal margins below 0 say nothing of lengthscales but
+    that they are long, by which no other point could keep the limit."""
+    parameters, outcomes = ensemble.parameters, ensemble.outcomes
+    if outcomes.is_constant and outcomes.center < 0:
+        parameters = parameters.clone()
+        split(parameters)[0].clamp_(max=math.log(_LONGEST))
+    return parameters
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ class Outcomes:
         log_slopes: The sum of the logarithms of the slopes of the transform at the observations, by
             which the log densities of observations and of values differ.
         noise: The noise of the values; None if all have that of one observation.
+        is_constant: Whether margins, see `of_margins`, are all the same.
     """
 
     values: Tensor
@@ -47,6 +48,7 @@ class Outcomes:
     unit: float = 0.0
     log_slopes: float = 0.0
     noise: RowNoise | None = None
+    is_constant: bool = False
 
     @classmethod
     def of(
@@ -117,8 +119,9 @@ class Outcomes:
         unit = float(sizes.median()) if len(margins) else 0.0
         z = margins.sign() * (sizes / (unit or 1.0)).clamp_max(largest).log1p()
         center, scale = (float(z.mean()), float(z.std(correction=0))) if len(z) else (0.0, 1.0)
-        scale = scale if scale > 0 else 1.0
-        return cls(((z - center) / scale).to(device), center, scale)
+        is_constant, scale = not scale > 0, scale if scale > 0 else 1.0
+        values = ((z - center) / scale).to(device)
+        return cls(values, center, scale, is_constant=is_constant)
 
     @classmethod
     def likeliest(

@@ -877,6 +877,11 @@ class Strategy(NotedWarnings):
         _, trials = self._after_asking(num, "num", context, actions)
         batch = torch.stack([trial.x for trial in trials])
         pending = [self.history.trials[id].x for id in self.pending]
+        feasibility = None
+        if self.limits:
+            feasible = self._feasibilities(pending, checked)
+            pending = [x for x, share in zip(pending, feasible, strict=True) if share >= 0.5]
+            feasibility = batch.new_tensor(self._feasibilities(batch, checked))
         return gain_of(
             mixture,
             with_context(torch.cat([evaluated, *(x[None] for x in pending)]), checked),
@@ -884,6 +889,7 @@ class Strategy(NotedWarnings):
             self.domain,
             self._seed_of(len(self.history.trials)),
             self._context_domain,
+            feasibility,
         )
 
     def importance(
@@ -1150,6 +1156,11 @@ class Strategy(NotedWarnings):
         """The probability that a ``d``-dim point is feasible, as for `Recommendation`; None without
         limits."""
         return None
+
+    def _feasibilities(self, X: Iterable[Tensor], context: Tensor | None) -> list[float]:
+        """The probabilities that points are feasible, 1 where no limit is known."""
+        own = (self._feasibility(x, context) for x in X)
+        return [1.0 if share is None else share for share in own]
 
     def _evaluated_actions(self, context: Tensor | None) -> Tensor:
         """The ``n x d`` evaluated points that may be the best, to be compared in a ``d_z``-dim

@@ -14,6 +14,7 @@ from botorch_ext.checks import flag, short
 from botorch_ext.domains.reading import DomainLike, as_domain
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.strategies import Strategy
+from botorch_ext.strategies.answers.recommendation import lines_of_limits
 from botorch_ext.strategies.events import place_of
 from botorch_ext.strategies.initial_checks import InitialData
 from botorch_ext.studies.run import RunResult, run
@@ -36,10 +37,13 @@ class OptimizeResult(RunResult):
             was partly luck. If the objective is deterministic, or the hyperparameter samples agree
             that the noise is small, it is ``best_x``.
         recommended_mean: The posterior mean at ``recommended_x``, or None.
+        recommended_feasibility: The probability that ``recommended_x`` keeps all limits, or None
+            without limits: the ``feasibility`` of `Recommendation`.
     """
 
     recommended_x: Tensor | None
     recommended_mean: float | None
+    recommended_feasibility: float | None = None
 
     @property
     def recommended_params(self) -> dict[str, Any] | None:
@@ -53,6 +57,8 @@ class OptimizeResult(RunResult):
         if self.recommended_x is not None:
             place = place_of(self.recommended_x, domain=self.strategy.domain)
             lines.append(f"recommended: {place}, expected value {self.recommended_mean:.6g}")
+        if self.recommended_feasibility is not None:
+            lines += lines_of_limits(self.recommended_feasibility)
         return "\n  ".join(lines)
 
 
@@ -180,12 +186,18 @@ def optimize(
         time_limit=time_limit,
         target=target,
     )
-    x = mean = None
+    x = mean = feasibility = None
     if len(result.strategy.evaluated()[1]):
         recommend = getattr(result.strategy, "recommend", result.strategy.best)
         x, mean = recommend()
+        feasibility = result.strategy._feasibility(x, None)
     found = {field.name: getattr(result, field.name) for field in fields(result)}
-    return OptimizeResult(**found, recommended_x=x, recommended_mean=mean)
+    return OptimizeResult(
+        **found,
+        recommended_x=x,
+        recommended_mean=mean,
+        recommended_feasibility=feasibility,
+    )
 
 
 def _begun(given: Strategy | Study, **of_new: Any) -> Strategy | Study:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from botorch_ext.domains import Domain
+from botorch_ext.domains import Domain, host
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.answers.recommendation import are_among, most_promising
@@ -24,6 +25,10 @@ class ExpectedGain(Immutable):
     expected growth of the best value of f among all points that were tried. The expectation is over
     the joint posterior of f at P and B, of all models, by 8,192 joint draws. It is positive whether
     the user maximises or minimises.
+
+    With limits on outcomes P has the evaluated points within the limits, and the pending ones that
+    keep them with probability 0.5 or more. In each draw a point of B counts with the probability
+    that it keeps all limits, independently of the others.
 
     Args:
         gain: The expected gain, in units of the observations.
@@ -70,6 +75,7 @@ def gain_of(
     domain: Domain,
     seed: int,
     context_domain: Domain | None = None,
+    feasibility: Tensor | None = None,
 ) -> ExpectedGain:
     """The expected gain of a batch, by joint draws.
 
@@ -81,11 +87,18 @@ def gain_of(
         domain: The domain of the points.
         seed: The seed of the draws.
         context_domain: The domain of the contexts, or None.
+        feasibility: The probabilities that the points of the batch keep all limits, ``q``; None
+            without limits.
     """
-    new = batch[~are_among(batch, before)]
+    is_new = ~are_among(batch, before)
+    new = batch[is_new]
     before = most_promising(mixture, before)
     draws = mixture.draws(torch.cat([before, new]), seed)
     best = draws[..., : len(before)].amax(dim=-1)
+    if feasibility is not None:
+        of_new, generator = draws[..., len(before) :], torch.Generator().manual_seed(seed)
+        shares = host.rand(*of_new.shape, generator=generator, dtype=torch.float64).to(of_new)
+        of_new.masked_fill_(shares >= feasibility[is_new].to(of_new), -math.inf)
     gains = (draws.amax(dim=-1) - best).clamp_min(0)
     return ExpectedGain(
         mixture.average(gains),

@@ -58,9 +58,7 @@ class Recommendation(Immutable):
             f"expected shortfall from the best evaluated point: {self.shortfall:.3g}",
         ]
         if self.feasibility is not None:
-            lines.append(f"probability that all limits hold: {self.feasibility:.3g}")
-            if self.feasibility < LEAST_FEASIBILITY:
-                lines.append(f"no point was found where they hold with {LEAST_FEASIBILITY:g}")
+            lines += lines_of_limits(self.feasibility)
         return "\n  ".join(lines)
 
     @property
@@ -71,6 +69,14 @@ class Recommendation(Immutable):
     def negated(self) -> Recommendation:
         """The recommendation for -f, which is minimised."""
         return replace(self, prediction=self.prediction.negated())
+
+
+def lines_of_limits(feasibility: float) -> list[str]:
+    """The probability that all limits hold, as people read it, and whether it is too small."""
+    lines = [f"probability that all limits hold: {feasibility:.3g}"]
+    if feasibility < LEAST_FEASIBILITY:
+        lines.append(f"no point was found where they hold with {LEAST_FEASIBILITY:g}")
+    return lines
 
 
 def recommendation(

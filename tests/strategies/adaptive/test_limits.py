@@ -284,3 +284,37 @@ def test_outcomes_whose_margins_overflow():
         strategy.attach([x / 2], x / 2, outcomes={"a": -1.0, "b": -1e-15})
     assert strategy.ask().x[0] < 0.7
     assert strategy.recommended().feasibility > 0.5
+
+
+def test_a_constant_outcome_beyond_its_limit_stops_no_exploration():
+    """An outcome that is the same wherever the limit is broken says nothing of where it holds."""
+    box = bx.Box([[0.0, 0.0], [1.0, 1.0]])
+    strategy = bx.algorithms.integrated_ei(box, FEW, outcomes={"a": "<= 5"}, num_initial=4)
+    for _ in range(14):
+        trial = strategy.ask()
+        strategy.tell(trial, float(trial.x.sum()), {"a": 6.0})
+    asked = torch.stack([each.x for each in strategy.history.trials])
+    assert strategy.history.trials[-1].info["within_limits"] > 1e-3
+    assert torch.pdist(asked[4:]).min() > 0.05
+
+
+def test_the_expected_gain_counts_points_by_their_probability_to_keep_the_limits():
+    line = bx.Box([[0.0], [1.0]])
+    strategy = bx.algorithms.integrated_ei(line, FEW, outcomes={"a": "<= 0.5"}, num_initial=4)
+    with pytest.raises(NoObservationsError):
+        strategy.expected_gain()
+    for x in (0.1, 0.3, 0.49, 0.7, 0.9, 1.0):
+        strategy.attach([x], x, outcomes={"a": x})
+    assert strategy.expected_gain().gain < 0.1  # without limits it is about 0.5
+    only = bx.algorithms.integrated_ei(line, FEW, outcomes={"a": "<= 0"}, num_initial=2)
+    only.attach([0.3], 1.0, outcomes={"a": 1.0})
+    with pytest.raises(NoObservationsError, match="within all limits"):
+        only.expected_gain()
+
+
+def test_the_result_of_optimize_says_whether_limits_hold():
+    result = bx.optimize(
+        lambda x: (f(x), {"a": 1.0}), BOX, 9, particles=FEW, outcomes={"a": "<= 0"}, progress=False
+    )
+    assert result.recommended_feasibility < 0.9
+    assert "no point was found where they hold with 0.9" in repr(result)
