@@ -299,6 +299,8 @@ def _write(content: bytes, output: str, place: str) -> None:
             _replace(target, content)
     except OSError as error:
         error.filename = output
+        if isinstance(error, PermissionError):
+            error.strerror = f"the folder {target.parent} must be writable"
         raise
 
 

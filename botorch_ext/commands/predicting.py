@@ -58,9 +58,9 @@ def recommended(given: argparse.Namespace) -> str:
     numbers = found.prediction.readable.items()
     lines += [f"{objective}, predicted {name}: {number(each)}" for name, (each,) in numbers]
     overview = read_overview(given.place, given.name)
-    ids = [str(story.id) for story in overview.measured_at(found.x)]
-    yes = f"yes, in trial {', '.join(ids)}" if ids else "yes"
-    lines.append(f"was evaluated: {yes if ids or found.is_evaluated else 'no'}")
+    ids = ", ".join(str(story.id) for story in overview.measured_at(found.x))
+    yes_or_no = f"yes, in trial {ids}" if ids else "yes" if found.is_evaluated else "no"
+    lines.append(f"was evaluated: {yes_or_no}")
     if overview.best or not overview.limits:
         lines.append(
             f"as good as every evaluated point with probability: {_in_three(found.probability)}"

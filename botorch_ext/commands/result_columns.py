@@ -66,9 +66,7 @@ class ResultColumns:
     decimal: str
 
 
-def result_columns(
-    sheet: Sheet, objective: str | None, outcomes: Sequence[str] = ()
-) -> ResultColumns:
+def result_columns(sheet: Sheet, objective: str | None, outcomes: Sequence[str]) -> ResultColumns:
     """Finds what the columns of a sheet mean.
 
     Args:
@@ -92,7 +90,8 @@ def result_columns(
     beside = [_named(sheet, columns, name, "an outcome") for name in outcomes]
     known = [column for column in known if column not in beside]
     found = _objective(sheet, columns, known, objective, decimal)
-    left_out.pop(found.name, None)
+    for column in (found, *beside):
+        left_out.pop(column.name, None)
     has_result = [row.cells[found.place].casefold() not in ("", FAILED) for row in sheet.rows]
     rows = [row for row, has in zip(sheet.rows, has_result, strict=True) if has]
     without = [row.number for row, has in zip(sheet.rows, has_result, strict=True) if not has]
@@ -183,10 +182,11 @@ def _objective(
 
 
 def _named(sheet: Sheet, columns: Sequence[ResultColumn], name: str, what: str) -> ResultColumn:
-    """The column that a name or a head means, without regard to case."""
-    for column in columns:
-        if name.casefold() in (column.name.casefold(), column.head.casefold()):
-            return column
+    """The column that a name or a head means, if need be without regard to case."""
+    for wanted, key in ((name, str), (name.casefold(), str.casefold)):
+        for column in columns:
+            if wanted in (key(column.name), key(column.head)):
+                return column
     hint = did_you_mean(name, [each.name for each in columns])
     raise TableError(sheet.origin.message(f"one column must be {what}, got {name!r}{hint}"))
 

@@ -110,9 +110,9 @@ def correct(given: argparse.Namespace) -> str:
     """Replaces a value, outcomes or a standard error that were wrong."""
     values = [_number("value", each) for each in repeats_in(given.value or "") if each]
     std = None if given.std is None else _number("--std", given.std)
-    texts = [text.partition("=") for text in given.outcome]
-    outcomes = {name: _number(name, text) for name, _, text in texts}
     study, id = opened(given), given.trial
+    texts = [text.partition("=") for text in given.outcome]
+    outcomes = {study.heads.name(name) or name: _number(name, text) for name, _, text in texts}
     history = study.strategy.history
     old, dropped = history.as_told.get(id), history.stds.get(id)
     study.correct(id, values or None, outcomes, std=std)
@@ -149,6 +149,7 @@ def widen(given: argparse.Namespace) -> str:
     known = getattr(study.strategy.domain, "parameters", {})
     for option in ("low", "high", "add"):
         for name, _, text in (each.partition("=") for each in getattr(given, option)):
+            name = study.heads.name(name) or name
             require_known({name: text}, known, f"--{option}")
             old = parameters.get(name, known[name])
             parameters[name] = _wider(name, old, option, text)

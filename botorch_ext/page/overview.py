@@ -201,6 +201,12 @@ class Overview:
         return list(dict.fromkeys(name for story in self.stories for name in story.outcomes))
 
     @property
+    def outcome_columns(self) -> list[Column]:
+        """The columns of what was measured beside the values, with the units of their limits."""
+        units = {name: limit.unit or "" for name, limit in self.limits.items()}
+        return [Column(name, units.get(name, "")) for name in self.outcomes]
+
+    @property
     def has_notes(self) -> bool:
         """Whether a note is kept with a trial."""
         return any(story.note for story in self.stories)

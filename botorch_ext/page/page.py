@@ -87,7 +87,7 @@ def page(overview: Overview, now: float, model: ModelSummary) -> str:
         fit=_last_fit(overview),
         best_id=overview.best.id if overview.best else None,
         columns=[column.title for column in columns] if _have_room(overview.columns) else [],
-        outcome_heads=[(short(name), "") for name in overview.outcomes],
+        outcome_heads=[(short(each.title), "") for each in overview.outcome_columns],
         outcome_cells=lambda story: [
             number(story.outcomes.get(each)) for each in overview.outcomes
         ],

@@ -58,7 +58,8 @@ def _known(overview: Overview, now: float) -> list[tuple[str, str]]:
         ("trials", counts(overview)),
     ]
     for place, (at, _, parameters) in enumerate(overview.widened):
-        rows.append(("" if place else "widened", f"{in_words(parameters)}, {_when(at, now)}"))
+        words = ", ".join(f"{short(name)} {in_words(each)}" for name, each in parameters.items())
+        rows.append(("" if place else "widened", f"{words}, {_when(at, now)}"))
     pending = overview.pending
     for place, story in enumerate(pending[:_MOST_PENDING]):
         since = f"for {duration(story.waited(now))}"

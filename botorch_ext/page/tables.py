@@ -27,7 +27,7 @@ def as_table(overview: Overview) -> WrittenTable:
         overview.in_full(),
     )
     outcomes = overview.outcomes
-    known_columns = [*columns.all, objective, *(Column(name, "") for name in outcomes)]
+    known_columns = [*columns.all, objective, *overview.outcome_columns]
     extra = list(dict.fromkeys(key for known in scalars for key in known))
     heads = [f"{each.name} [{each.unit}]" if each.unit else each.name for each in known_columns]
     own = ["trial", "state", "asked_at", "ended_at", "first_value", "corrected_at"]
@@ -49,7 +49,7 @@ def as_table(overview: Overview) -> WrittenTable:
 def as_text(overview: Overview) -> str:
     """All trials in columns of one width. Times are UTC."""
     titles = [each.title for each in (*overview.columns.all, overview.objective)]
-    titles += map(short, overview.outcomes)
+    titles += [short(each.title) for each in overview.outcome_columns]
     rare = ["was"] * bool(overview.corrected) + ["note"] * overview.has_notes
     rows = [["trial", "state", *titles, "asked", "told or given up", *rare]]
     for story in overview.stories:

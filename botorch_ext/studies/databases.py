@@ -301,10 +301,10 @@ class Database:
         if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
             return UnwritableStudyError(f"{self.name} cannot be written, is the disk full? {cause}")
         if code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
-            return UnwritableStudyError(f"{self.name} must be writable, got: {cause}")
+            return UnwritableStudyError(f"{self.name} and its folder must be writable: {cause}")
         if code.startswith("SQLITE_CANTOPEN"):
             return UnwritableStudyError(
-                f"{self.name} must be writable, and its folder there: {cause}"
+                f"{self.name} must be writable, and its folder there and writable: {cause}"
             )
         if _is_in_use(cause):
             return UnreachableStudyError(f"{self.name} was in use for {_LONGEST_WAIT} s: {cause}")

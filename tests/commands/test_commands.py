@@ -507,6 +507,14 @@ def test_an_output_is_whole_or_as_it_was(path, capsys, tmp_path, monkeypatch):
     written = output.read_text()
     assert "asked" in written and link.is_symlink() and output.stat().st_mode & 0o777 == 0o640
 
+    def closed(*_):
+        raise PermissionError(errno.EACCES, "Permission denied", "lab.csv.new")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("botorch_ext.command_line._replace", closed)
+        said = refused(capsys, "trials", path, "-o", output)
+    assert f"{output}: the folder {output.parent} must be writable" in said
+
     def full(self, target):
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -217,6 +217,11 @@ def test_outcomes_are_proposed_with_limits_to_fill_in(folder, capsys):
     options = ("--objective", "yield", "--outcome")
     said = refused(capsys, "new", "lab.db", "space.toml", "--from", "old.csv", *options, "imp")
     assert "one column must be an outcome, got 'imp'" in said
+    both = "Time,time [h],Yield\n1,5,60\n2,6,70\n"
+    (folder / "both.csv").write_text(both, encoding="utf-8")
+    said, _ = proposed(capsys, "--from", "both.csv", "--objective", "time")
+    assert said[1] == "result: time"
+    (folder / "space.toml").unlink()
     said, begin = proposed(capsys, "--from", "old.csv", *options, "impurity")
     assert said[0] == "wrote space.toml with 1 parameter" and begin[-4:-2] == [
         "--objective",

@@ -158,7 +158,7 @@ def test_sheets_have_the_new_choice(path, tmp_path, capsys, empty_pictures):
     assert "solvent must be one of ['water', 'ethanol'], got 'dmso'" in refused(
         capsys, "attach", path, sheet
     )
-    said = shown(capsys, "widen", path, "--high", "temperature=120", "--add", "solvent=dmso")
+    said = shown(capsys, "widen", path, "--high", "Temperature=120", "--add", "solvent=dmso")
     assert said == (
         "widened temperature to Real(20, 120, digits=1, unit='°C')\n"
         "widened solvent to Choice(['water', 'ethanol', 'dmso'])\n"
@@ -174,7 +174,7 @@ def test_sheets_have_the_new_choice(path, tmp_path, capsys, empty_pictures):
         capsys, "status", path
     )
     status = shown(capsys, "status", path)
-    assert "widened      {temperature=Real(low=20, high=120, digits=1, unit=°C), solvent=" in status
+    assert "widened      temperature Real(low=20, high=120, digits=1, unit=°C), solvent C" in status
     page = tmp_path / "page.html"
     shown(capsys, "report", path, "--without-model", "-o", page)
     text = page.read_text()

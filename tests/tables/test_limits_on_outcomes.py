@@ -63,6 +63,14 @@ def test_a_study_with_a_limit_by_sheets_and_the_command_line(folder, capsys):
     assert "limits       impurity at most 5 %" in said
     assert f"all kept in {len(within)} of 6 results" in said
     assert read_overview("lab.db").best.value == best
+    for options in ([], ["--csv"]):
+        assert "impurity" in (table := shown(capsys, "trials", "lab.db", *options))
+        assert ("impurity [%]" if options else "impurity (%)") in table.splitlines()[0]
+    within_5 = shown(capsys, "correct", "lab.db", "0", "--outcome", "Impurity=4")
+    assert within_5 == "corrected trial 0 to impurity=4.0\n"
+    shown(
+        capsys, "correct", "lab.db", "0", "--outcome", f"impurity={history.outcomes[0]['impurity']}"
+    )
     said = shown(capsys, "recommended", "lab.db")
     assert "keeps all limits with probability: " in said
     assert study.recommended().params["time"] <= 5
