@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from botorch_ext.domains.sharded_set import ShardedSet
     from botorch_ext.hyperparameters.fitted import Fitted
     from botorch_ext.hyperparameters.particles import Particles
+    from botorch_ext.limits import AtLeast, AtMost
     from botorch_ext.models import CandidateModels, FinitePosterior, KernelGP
     from botorch_ext.page.report_page import report_page
     from botorch_ext.parameters import Choice, Integer, Real
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from botorch_ext.studies.run import run
     from botorch_ext.studies.simulate import simulate
     from botorch_ext.studies.study import Study
-    from botorch_ext.widths.limits import AtLeast, AtMost
 
 __all__ = [
     "AtLeast",
@@ -129,7 +129,7 @@ _HOMES = {
     "studies.replicate": ("replicate",),
     "studies.simulate": ("simulate",),
     "studies.study": ("Study",),
-    "widths.limits": ("AtLeast", "AtMost"),
+    "limits": ("AtLeast", "AtMost"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 # The modules that lie in a room, by their names here.

@@ -66,7 +66,7 @@ _PLACES = {
         "botorch_ext.models.kernel_variants": ("GrowingFamily", "default_growth"),
         "botorch_ext.parameters": ("Choice", "Fixed", "Integer", "Ordered", "Real"),
         "botorch_ext.strategies": ("Terms",),
-        "botorch_ext.widths.limits": ("AtLeast", "AtMost"),
+        "botorch_ext.limits": ("AtLeast", "AtMost"),
         "botorch.models.kernels.categorical": ("CategoricalKernel",),
         "gpytorch.kernels": (
             *("AdditiveKernel", "ConstantKernel", "CosineKernel", "IndexKernel", "LinearKernel"),

@@ -23,7 +23,7 @@ from botorch_ext import codec
 from botorch_ext.codec import allow_argument, decode, differences, encode, renamed
 from botorch_ext.hyperparameters.prior import Prior
 from botorch_ext.kernels.structure import plain_kernel
-from botorch_ext.strategies.plain_events import from_json, to_json
+from botorch_ext.plain_events import from_json, to_json
 from botorch_ext.studies.description import _unknown
 from tests.helpers import drawn
 from tests.watch import LOADS_OR_WRITES, RUNS, nothing_may

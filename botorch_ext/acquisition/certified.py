@@ -16,9 +16,10 @@ from botorch_ext.domains import Box
 from botorch_ext.domains.bounds import BoundsLike
 from botorch_ext.domains.points import PointsLike, require_finite
 from botorch_ext.exceptions import ModelRefutedWarning
+from botorch_ext.limits import Limit
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.certified import CertifiedBounds, CertifiedSet
-from botorch_ext.widths.limits import Limit, checked_names, quantities
+from botorch_ext.widths.limits import checked_names, quantities
 
 
 class CertifiedSafe(AcquisitionFunction):

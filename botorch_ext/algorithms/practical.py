@@ -8,9 +8,9 @@ from botorch_ext.algorithms.argument_checks import algorithm
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
 from botorch_ext.hyperparameters.particles import Particles
+from botorch_ext.limits import Limit
 from botorch_ext.strategies.adaptive.improvement import ImprovementStrategy
 from botorch_ext.strategies.initial_checks import InitialData
-from botorch_ext.widths.limits import Limit
 
 
 @algorithm

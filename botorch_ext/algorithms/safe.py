@@ -8,10 +8,10 @@ from typing import Any, Literal
 from botorch_ext.algorithms.argument_checks import algorithm
 from botorch_ext.domains import Domain
 from botorch_ext.domains.contexts import ContextSpace
+from botorch_ext.limits import Limit
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.search.box_balls import Norm
 from botorch_ext.strategies.adaptive.safe_exploration import Rule, SafeExploration
-from botorch_ext.widths.limits import Limit
 
 
 @algorithm

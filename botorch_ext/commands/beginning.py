@@ -15,9 +15,9 @@ from botorch_ext.domains import Choice, Integer, Real, Space
 from botorch_ext.exceptions import StudyError
 from botorch_ext.hyperparameters.fitted import Fitted
 from botorch_ext.hyperparameters.particles import Particles
+from botorch_ext.limits import AtLeast, AtMost, Limit
 from botorch_ext.parameters import Ordered
 from botorch_ext.strategies import Strategy
-from botorch_ext.widths.limits import AtLeast, AtMost, Limit
 
 _TYPES = {"real": Real, "integer": Integer, "choice": Choice, "ordered": Ordered}
 # Arguments of methods that a file gives by their names.

@@ -39,8 +39,8 @@ from botorch_ext.integrations.ax_space import AxSpace
 from botorch_ext.integrations.ax_trials import RECORD, AxObjective, AxTrials
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.recipes import Recipe
+from botorch_ext.plain_events import from_json, to_json
 from botorch_ext.strategies import Strategy
-from botorch_ext.strategies.plain_events import from_json, to_json
 
 _TRIED_ON = Box([[0.0, 0.0], [1.0, 1.0]])
 # The largest number of trials at once for which a method is checked.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NewerStudyError
-from botorch_ext.strategies.plain_events import from_json, to_json
+from botorch_ext.plain_events import from_json, to_json
 
 # The version of records that is written, and those that are read; version 1 has no descriptions,
 # and version 2 no standard errors.

@@ -31,10 +31,10 @@ from botorch_ext.integrations.host_trials import (
     own_records,
     taken_back,
 )
+from botorch_ext.plain_events import from_json, to_json
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.action_sets import Choices
 from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
-from botorch_ext.strategies.plain_events import from_json, to_json
 from botorch_ext.studies.description import describe
 from botorch_ext.studies.kept_strategy import in_domain, kept_copy
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from botorch_ext.exceptions import BrokenStudyError, NoStudyError
+from botorch_ext.limits import Limit
 from botorch_ext.page.parameters import Column, Columns, columns_of
 from botorch_ext.page.strategy_description import (
     GivenData,
@@ -20,8 +21,7 @@ from botorch_ext.page.strategy_description import (
     readable,
 )
 from botorch_ext.page.words import short
-from botorch_ext.strategies.plain_events import BESIDE, PlainRecord
-from botorch_ext.widths.limits import Limit
+from botorch_ext.plain_events import BESIDE, PlainRecord
 
 if TYPE_CHECKING:
     from botorch_ext.studies.databases import Database

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
+from botorch_ext.limits import AtLeast, AtMost, Limit
 from botorch_ext.page.words import in_words, short
-from botorch_ext.widths.limits import AtLeast, AtMost, Limit
 
 # Strategies that one plays which are shown, and levels at which they are compared.
 _MOST_BASES, _DEEPEST = 12, 8

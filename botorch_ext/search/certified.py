@@ -14,6 +14,7 @@ from torch import Tensor
 from botorch_ext.domains import Box, host
 from botorch_ext.domains.contexts import with_context
 from botorch_ext.domains.ranks import first_highest
+from botorch_ext.limits import Limit
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.posterior import GrowingPosterior
 from botorch_ext.search.ascent import VIOLATION, ascent_of_least
@@ -23,7 +24,7 @@ from botorch_ext.search.objectives import FunctionObjective
 from botorch_ext.search.screening import spread_best
 from botorch_ext.search.sliding import sliding_ascent
 from botorch_ext.state import Immutable, shallow
-from botorch_ext.widths.limits import Limit, Quantity
+from botorch_ext.widths.limits import Quantity
 from botorch_ext.widths.told_data import ToldData
 
 # Optimisers may violate a constraint, so the constraints keep this distance from the edge of the

@@ -29,6 +29,7 @@ from botorch_ext.exceptions import (
     OutsideDomainError,
     OutsideDomainWarning,
 )
+from botorch_ext.limits import Limit
 from botorch_ext.models.candidates import CandidateModels
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.parameters import Parameter
@@ -80,7 +81,6 @@ from botorch_ext.strategies.named_points import Points, joint_rows
 from botorch_ext.strategies.noted_warnings import NotedWarnings, level_of_the_caller
 from botorch_ext.strategies.refutation import Alarm
 from botorch_ext.strategies.replicas import NotReplicatedError, Replicas, Runs
-from botorch_ext.widths.limits import Limit
 from botorch_ext.widths.told_data import ToldData
 
 # The largest number of trials of one ask; more would take hours.

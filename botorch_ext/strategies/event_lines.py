@@ -9,8 +9,8 @@ from torch import Tensor
 
 from botorch_ext.codec import decode, encode
 from botorch_ext.exceptions import BrokenStudyError
+from botorch_ext.plain_events import PlainRecord
 from botorch_ext.strategies.events import Event, Trial
-from botorch_ext.strategies.plain_events import PlainRecord
 
 _CLASSES = {each.__name__.lower(): each for each in get_args(Event)}
 

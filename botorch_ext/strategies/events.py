@@ -18,10 +18,10 @@ from botorch_ext.domains.contexts import with_context
 from botorch_ext.domains.outside_points import params_outside
 from botorch_ext.domains.points import numbered
 from botorch_ext.exceptions import UnknownTrialError
+from botorch_ext.limits import Limit
 from botorch_ext.parameters import Parameter
 from botorch_ext.records import in_sign
 from botorch_ext.state import Log, shallow
-from botorch_ext.widths.limits import Limit
 
 # The number of coordinates that a message shows.
 _MOST_SHOWN = 10

@@ -17,8 +17,8 @@ from botorch_ext.exceptions import (
     UndescribedWarning,
     VersionWarning,
 )
+from botorch_ext.plain_events import from_json, to_json
 from botorch_ext.strategies import Strategy
-from botorch_ext.strategies.plain_events import from_json, to_json
 
 _LIBRARIES = ("botorch-ext", "torch", "botorch", "gpytorch")
 _ADVICE = "open the study in Python, with the strategy that it was begun with: bx.Study(path, ...)"

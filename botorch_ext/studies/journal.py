@@ -15,7 +15,7 @@ from sqlalchemy.schema import CreateTable
 
 from botorch_ext.checks import short
 from botorch_ext.exceptions import BrokenStudyError, NewerStudyError, NoStudyError, StudyError
-from botorch_ext.strategies.plain_events import from_json, to_json
+from botorch_ext.plain_events import from_json, to_json
 from botorch_ext.studies.databases import Database
 
 #: Schema 1 is that of versions 0.1 and 0.2.

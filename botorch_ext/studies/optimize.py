@@ -13,6 +13,7 @@ from botorch_ext.algorithms.practical import integrated_ei
 from botorch_ext.checks import flag, short
 from botorch_ext.domains.reading import DomainLike, as_domain
 from botorch_ext.hyperparameters.particles import Particles
+from botorch_ext.limits import Limit
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.answers.recommendation import lines_of_limits
 from botorch_ext.strategies.events import place_of
@@ -21,7 +22,6 @@ from botorch_ext.studies.run import RunResult, run
 from botorch_ext.studies.running_study import Objective
 from botorch_ext.studies.stopping import Callback
 from botorch_ext.studies.study import Study
-from botorch_ext.widths.limits import Limit
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from botorch_ext.aligned import free_names
 from botorch_ext.domains import Space
+from botorch_ext.plain_events import BESIDE, PlainRecord
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.answers.tables import frame
-from botorch_ext.strategies.plain_events import BESIDE, PlainRecord
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 
 if TYPE_CHECKING:

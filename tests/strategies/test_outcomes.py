@@ -12,9 +12,9 @@ from botorch_ext.page.model_summary import ModelSummary
 from botorch_ext.page.overview import read_overview
 from botorch_ext.page.page import page
 from botorch_ext.page.tables import as_table, as_text
+from botorch_ext.plain_events import PlainRecord
 from botorch_ext.strategies import Corrected, RandomSearch, Told
 from botorch_ext.strategies.masters.contextwise import ContextwiseStrategy
-from botorch_ext.strategies.plain_events import PlainRecord
 from botorch_ext.studies.answer_sheets import answer_sheet, answers_of
 from botorch_ext.studies.sheets import Sheet
 from botorch_ext.testing import check_strategy

@@ -25,8 +25,8 @@ from botorch_ext.exceptions import (
     VersionWarning,
     WaitingForObservations,
 )
+from botorch_ext.plain_events import from_json, to_json
 from botorch_ext.strategies import RandomSearch
-from botorch_ext.strategies.plain_events import from_json, to_json
 from botorch_ext.studies.description import describe, described_strategy, require_same
 from tests.helpers import matern, rbf
 from tests.laws.registry import ENTRIES

@@ -6,9 +6,10 @@ from unittest.mock import patch
 import pytest
 
 import botorch_ext as bx
+from botorch_ext import plain_events
 from botorch_ext.exceptions import AnotherStrategyError, BrokenStudyError
 from botorch_ext.page.overview import read_overview
-from botorch_ext.strategies import Widened, plain_events
+from botorch_ext.strategies import Widened
 from botorch_ext.studies.journal import Journal
 from botorch_ext.testing.interrupting import lines_of
 from botorch_ext.testing.states import state

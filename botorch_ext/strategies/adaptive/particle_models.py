@@ -16,8 +16,8 @@ from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.outcomes import Outcomes
 from botorch_ext.hyperparameters.particles import Cloud, Particles, telling
+from botorch_ext.limits import Limit
 from botorch_ext.state import State
-from botorch_ext.widths.limits import Limit
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from botorch_ext.domains.ranks import first_highest
+from botorch_ext.limits import Limit
 from botorch_ext.models.finite import FinitePosterior
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.models.norm_bounds import gram_and_residuals
@@ -18,7 +19,7 @@ from botorch_ext.search.certified import CertifiedBounds, half_widths, shares_of
 from botorch_ext.state import State
 from botorch_ext.strategies.adaptive.pending import PendingPolicy, TrialRows
 from botorch_ext.strategies.events import Asked, Attached, Event, History
-from botorch_ext.widths.limits import Limit, Quantity
+from botorch_ext.widths.limits import Quantity
 from botorch_ext.widths.told_data import ToldData
 
 

@@ -18,6 +18,7 @@ from botorch_ext.exceptions import (
     ModelRefutedWarning,
     NoCertifiedPointError,
 )
+from botorch_ext.limits import Limit
 from botorch_ext.models.kernel_gp import KernelGP
 from botorch_ext.records import Finite, plain
 from botorch_ext.search.box_balls import Norm
@@ -31,7 +32,7 @@ from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Attached, Event, Told, Trial
 from botorch_ext.strategies.initial_checks import checked_joint, probes_of
-from botorch_ext.widths.limits import Limit, checked_names, quantities, require_one_of
+from botorch_ext.widths.limits import checked_names, quantities, require_one_of
 
 #: A function from the rows of the certified points, the strategy and a seed to one of these rows.
 #: In a box it is one from some certified points, ``n x d``, to any certified point.
