@@ -23,7 +23,7 @@ _SMOKE_PROBLEMS = (*list(TASKS)[3:4], *list(TASKS)[-1:])
 _MORE = {
     "only": {"nargs": "+", "choices": list(METHODS), "help": "methods (default: all)"},
     "problems": {"nargs": "+", "choices": list(TASKS), "help": "tasks (default: all)"},
-    "seeds": {"type": int, "default": 5, "help": "how many (default 5)"},
+    "seeds": {"type": int, "default": 10, "help": "how many (default 10)"},
     **REPORT,
 }
 
