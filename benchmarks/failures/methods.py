@@ -4,12 +4,11 @@ evaluation fails."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from importlib import metadata
 from typing import Any
 
 from optuna.trial import TrialState
 
+from benchmarks.common.methods import Method
 from benchmarks.real.peers import optuna_samplers
 from benchmarks.real.peers.ax_client import AxClient
 from benchmarks.real.peers.library import IntegratedEI
@@ -56,27 +55,6 @@ def _optuna(make: Callable[..., Any]) -> Callable[..., _Optuna]:
         return _Optuna(make(parameters, seed, evaluations))
 
     return made
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method and what decides its answers.
-
-    Args:
-        make: From the parameters of a task, a seed and the number of evaluations.
-        settings: A package, whose version decides, or a revision, which is raised when the method
-            asks something else. Rows of other settings are stale.
-    """
-
-    make: Callable[..., Any]
-    settings: str
-
-    @property
-    def version(self) -> str:
-        """The settings, with the version of a package."""
-        if " " in self.settings:
-            return self.settings
-        return f"{self.settings} {metadata.version(self.settings)}"
 
 
 OURS, PENDING = "integrated_ei", "pending for ever"

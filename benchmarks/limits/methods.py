@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from importlib import metadata
 from typing import Any
 
 from botorch.acquisition.objective import GenericMCObjective
@@ -12,6 +10,7 @@ from optuna.samplers import GPSampler
 from torch import Tensor
 
 import botorch_ext as bx
+from benchmarks.common.methods import Method
 from benchmarks.limits.tasks import objective, sample
 from benchmarks.real.peers.botorch_loop import BoTorchLoop
 from benchmarks.real.peers.library import IntegratedEI
@@ -74,27 +73,6 @@ class _Optuna(OptunaStudy):
     def tell_all(self, params: Params, loss: float, outcomes: Sequence[float]) -> None:
         self._trial.set_user_attr("outcomes", list(outcomes))
         self._study.tell(self._trial, loss)
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method and what decides its answers.
-
-    Args:
-        make: From a task and a seed.
-        settings: A package, whose version decides, or a revision, which is raised when the method
-            asks something else. Rows of other settings are stale.
-    """
-
-    make: Callable[[Task, int], Any]
-    settings: str
-
-    @property
-    def version(self) -> str:
-        """The settings, with the version of a package."""
-        if " " in self.settings:
-            return self.settings
-        return f"{self.settings} {metadata.version(self.settings)}"
 
 
 OURS, PENALTY = "integrated_ei", "penalty"
