@@ -79,12 +79,12 @@ def walked(constraints: FunctionConstraints, scales: Scales, starts: Tensor) -> 
         Feasible points, ``m x d``.
     """
     generator = torch.Generator().manual_seed(0)
-    U = starts[torch.arange(_NUM_CHAINS) % len(starts)]
+    U = starts[host.arange(_NUM_CHAINS) % len(starts)]
     for _ in range(_NUM_STEPS):
         direction = _directions(U, generator)
         ends = torch.stack([-U, 1 - U]) / direction
         low, high = ends.amin(dim=0).amax(dim=-1), ends.amax(dim=0).amin(dim=-1)
-        rows = torch.arange(len(U))
+        rows = host.arange(len(U))
         for _ in range(_NUM_TRIES):
             place = low + (high - low) * host.rand(len(U), generator=generator, dtype=U.dtype)
             tried = (U + place[:, None] * direction).clamp(0, 1)[rows]
@@ -102,6 +102,6 @@ def _directions(U: Tensor, generator: torch.Generator) -> Tensor:
     """Random directions, one for each of ``n x d`` points; every second one changes one column."""
     directions = host.randn(*U.shape, generator=generator, dtype=U.dtype)
     columns = host.randint(U.shape[1], (len(U),), generator=generator)
-    is_other = torch.arange(U.shape[1]) != columns[:, None]
+    is_other = host.arange(U.shape[1]) != columns[:, None]
     directions[1::2][is_other[1::2]] = 1e-300
     return directions
