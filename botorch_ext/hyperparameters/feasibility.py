@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -27,18 +26,6 @@ _NOISE = 0.1
 _LONGEST = 0.5
 # The most models of limits that are evaluated, and the fewest samples of each limit.
 _MOST_MODELS, _FEWEST_SAMPLES = 64, 4
-
-
-class LogProbability(Protocol):
-    """The logarithm of a probability, as a function of features."""
-
-    def log_probability(self, F: Tensor) -> Tensor:
-        """The log probabilities at ``n x p`` features, ``n``."""
-        ...
-
-    def log_probability_and_gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
-        """The log probabilities at ``n x p`` features, ``n``, and their gradients, ``n x p``."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +122,12 @@ class Feasibility(Immutable):
         return torch.cat(values, dim=-1)
 
     def log_probability(self, F: Tensor) -> Tensor:
+        """The log probability that all are positive, at ``n x p`` features: ``n``."""
         return self.log_probabilities(F).sum(dim=0)
 
     @torch.no_grad()
     def log_probability_and_gradient(self, F: Tensor) -> tuple[Tensor, Tensor]:
+        """The same log probabilities, and their gradients, ``n x p``."""
         mean, std, by_mean, by_std = self.model.mean_std_and_gradients(F)
         spread = (std.square() + self.noise_variance).sqrt()
         z = (self.constants + mean) / spread
@@ -172,13 +161,13 @@ def _of_margins(ensemble: Ensemble) -> Tensor:
 
 @dataclass(frozen=True)
 class AllOf(Immutable):
-    """The probability that independent events happen together.
+    """The probability that independent events happen together, as a `Feasibility` gives it.
 
     Args:
-        parts: The log probabilities of the events, at least one.
+        parts: The probabilities of the events, at least one.
     """
 
-    parts: Sequence[LogProbability]
+    parts: Sequence[Feasibility]
 
     def log_probability(self, F: Tensor) -> Tensor:
         return torch.stack([part.log_probability(F) for part in self.parts]).sum(dim=0)

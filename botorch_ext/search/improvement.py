@@ -301,34 +301,37 @@ class TimesProbability:
 
     def value(self, X: Tensor) -> Tensor:
         """The ``n`` values at ``n x d`` points."""
-        log = self._weight * self._event.log_probability(self._inputs.at(X, self._context))
-        return log if self._other is None else self._other.value(X) + log
+        return self._values(X)[1]
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The ``n`` values and the ``n x d`` gradients at ``n x d`` points."""
+        return self._with_gradients(X)[1]
+
+    def _values(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """The log probabilities, and the values."""
+        log = self._event.log_probability(self._inputs.at(X, self._context))
+        value = self._weight * log
+        return log, value if self._other is None else self._other.value(X) + value
+
+    def _with_gradients(self, X: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """The log probabilities and the values, both with their gradients."""
         F = self._inputs.at(X, self._context)
         log, by_features = self._event.log_probability_and_gradient(F)
-        log, by_point = self._weight * log, self._weight * self._inputs.pullback(X, by_features)
-        if self._other is None:
-            return log, by_point
-        value, gradient = self._other.value_and_gradient(X)
-        return value + log, gradient + by_point
+        by_point = self._inputs.pullback(X, by_features)
+        value, gradient = self._weight * log, self._weight * by_point
+        if self._other is not None:
+            other, by_other = self._other.value_and_gradient(X)
+            value, gradient = other + value, by_other + gradient
+        return (log, by_point), (value, gradient)
 
 
-class WhereLikely:
+class WhereLikely(TimesProbability):
     """Another objective plus a multiple of a log probability. Points at which the probability is
-    below a threshold rank below all others.
+    below a threshold rank below all others. Its other arguments are those of `TimesProbability`.
 
     Args:
-        other: The other objective, with differences that are small beside 1e4.
-        event: The log probability, as for `TimesProbability`.
-        weight: Its multiplier.
-        threshold: The threshold, a probability.
-        inputs: As for `TimesProbability`.
-        context: The ``d_z`` numbers of the context, or None.
+        threshold: The threshold, a probability. Differences of the objective are small beside 1e4.
     """
-
-    span = IntegratedImprovement.span
 
     def __init__(
         self,
@@ -339,13 +342,12 @@ class WhereLikely:
         inputs: Any,
         context: Tensor | None = None,
     ) -> None:
-        self._other, self._event, self._weight = other, event, weight
-        self._least, self._inputs, self._context = math.log(threshold), inputs, context
+        super().__init__(other, event, weight, inputs, context)
+        self._least = math.log(threshold)
 
     def value(self, X: Tensor) -> Tensor:
         """The ``n`` values at ``n x d`` points."""
-        log = self._event.log_probability(self._inputs.at(X, self._context))
-        value = self._other.value(X) + self._weight * log
+        log, value = self._values(X)
         return torch.where(log < self._least, value - _TOO_RISKY, value)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
@@ -359,11 +361,7 @@ class WhereLikely:
         """The ``2 x n`` values and the ``2 x n x d`` gradients at ``n x d`` points of two
         functions: one without a threshold, and one that is lower below it, so that ascents end just
         above it."""
-        value, gradient = self._other.value_and_gradient(X)
-        F = self._inputs.at(X, self._context)
-        log, by_features = self._event.log_probability_and_gradient(F)
-        by_point = self._inputs.pullback(X, by_features)
-        value, gradient = value + self._weight * log, gradient + self._weight * by_point
+        (log, by_point), (value, gradient) = self._with_gradients(X)
         excess = log - self._least - _MARGIN
         values = torch.stack([value, value + _SLOPE * excess])
         return values, torch.stack([gradient, gradient + _SLOPE * by_point])
