@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Any
 
 import torch
 
+from benchmarks.common.method_runs import MethodRun
 from benchmarks.common.resumable import attempted
 from benchmarks.common.tables import Row
 from benchmarks.limits.methods import METHODS
 from benchmarks.limits.tasks import TASKS, measured
 
-KEY = ("method", "problem", "seed")
 # The seeds of the tables are this and above; those below are for trying things out.
 FIRST_SEED = 100
 _SMOKE_EVALUATIONS = 11
@@ -23,26 +22,8 @@ _SMOKE_EVALUATIONS = 11
 _DIGITS = 10
 
 
-@dataclass(frozen=True)
-class Case:
-    """One run.
-
-    Args:
-        method: A key of `METHODS`.
-        problem: A key of `TASKS`.
-        seed: Of everything random.
-        smoke: Whether it only shows that everything runs.
-    """
-
-    method: str
-    problem: str
-    seed: int
-    smoke: bool = False
-
-    @property
-    def key(self) -> Row:
-        """Its values of `KEY`."""
-        return {name: getattr(self, name) for name in KEY}
+class Case(MethodRun):
+    """One run of a method of `METHODS` on a task of `TASKS`."""
 
     @property
     def evaluations(self) -> int:
@@ -50,11 +31,10 @@ class Case:
         return _SMOKE_EVALUATIONS if self.smoke else TASKS[self.problem].evaluations
 
     @property
-    def digest(self) -> str:
-        """The digest of what decides its outcome. A row with another one is stale."""
-        task, version = TASKS[self.problem], METHODS[self.method].version
-        decides = (*self.key.values(), self.evaluations, task.parameters, task.revision, version)
-        return hashlib.blake2b(repr(decides).encode(), digest_size=6).hexdigest()
+    def settings(self) -> tuple[Any, ...]:
+        """The task and the version of the method."""
+        task = TASKS[self.problem]
+        return task.parameters, task.revision, METHODS[self.method].version
 
 
 def cases(seeds: int, first: int, smoke: bool = False) -> Iterator[Case]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import atexit
-import hashlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import Any
 
+from benchmarks.common.method_runs import MethodRun
 from benchmarks.common.resumable import attempted
 from benchmarks.common.tables import Row
 from benchmarks.real.environments import PEERS, REQUIREMENTS, python_of
@@ -16,31 +16,12 @@ from benchmarks.real.tasks import TASKS
 
 # Seeds of the tables are this and above; those below are for trying things out.
 FIRST_SEED = 100
-KEY = ("method", "problem", "seed")
 _SMOKE_EVALUATIONS = 10
 _DIGITS = 8
 
 
-@dataclass(frozen=True)
-class Case:
-    """One run.
-
-    Args:
-        method: A key of `PEERS`.
-        problem: A key of `TASKS`.
-        seed: Of everything random.
-        smoke: Whether it only shows that everything runs.
-    """
-
-    method: str
-    problem: str
-    seed: int
-    smoke: bool = False
-
-    @property
-    def key(self) -> Row:
-        """Its values of `KEY`."""
-        return {name: getattr(self, name) for name in KEY}
+class Case(MethodRun):
+    """One run of a peer of `PEERS` on a task of `TASKS`."""
 
     @property
     def evaluations(self) -> int:
@@ -48,16 +29,11 @@ class Case:
         return _SMOKE_EVALUATIONS if self.smoke else TASKS[self.problem].evaluations
 
     @property
-    def digest(self) -> str:
-        """The digest of what decides its outcome. A row with another one is stale."""
-        task, peer = TASKS[self.problem], PEERS[self.method]
-        decides = (
-            *self.key.values(),
-            self.evaluations,
-            (task.parameters, task.revision, REQUIREMENTS.get(task.environment)),
-            peer.settings_on(task),
-        )
-        return hashlib.blake2b(repr(decides).encode(), digest_size=6).hexdigest()
+    def settings(self) -> tuple[Any, ...]:
+        """The task with what it needs installed, and the settings of the peer on it."""
+        task = TASKS[self.problem]
+        of_task = task.parameters, task.revision, REQUIREMENTS.get(task.environment)
+        return of_task, PEERS[self.method].settings_on(task)
 
 
 def cases(methods: Sequence[str], problems: Sequence[str], first: int) -> Iterator[Case]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
@@ -20,6 +18,7 @@ from botorch.models import SingleTaskGP
 from botorch.models.transforms import Standardize
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
+from benchmarks.common.method_runs import MethodRun
 from benchmarks.common.resumable import attempted
 from benchmarks.common.tables import Row
 from benchmarks.real.peers.botorch_loop import BoTorchLoop
@@ -27,7 +26,6 @@ from benchmarks.real.peers.library import IntegratedEI
 from benchmarks.real.spaces import Params, real
 from benchmarks.real.tasks.functions import FUNCTIONS
 
-KEY = ("method", "problem", "seed")
 PROBLEMS = ("Branin", "Hartmann3", "Ackley5")
 # The seeds of the tables are this and above; those below are for trying things out.
 FIRST_SEED = 100
@@ -82,26 +80,8 @@ _SETTINGS = {
 }
 
 
-@dataclass(frozen=True)
-class Case:
-    """One run.
-
-    Args:
-        method: A key of `METHODS`.
-        problem: One of `PROBLEMS`.
-        seed: Of everything random.
-        smoke: Whether it only shows that everything runs.
-    """
-
-    method: str
-    problem: str
-    seed: int
-    smoke: bool = False
-
-    @property
-    def key(self) -> Row:
-        """Its values of `KEY`."""
-        return {name: getattr(self, name) for name in KEY}
+class Case(MethodRun):
+    """One run of a method on one of `PROBLEMS`."""
 
     @property
     def evaluations(self) -> int:
@@ -109,11 +89,9 @@ class Case:
         return _SMOKE_EVALUATIONS if self.smoke else EVALUATIONS
 
     @property
-    def digest(self) -> str:
-        """The digest of what decides its outcome. A row with another one is stale."""
-        bounds, settings = FUNCTIONS[self.problem].bounds, _SETTINGS[self.method]
-        decides = (*self.key.values(), self.evaluations, BASE, FACTOR, bounds, settings)
-        return hashlib.blake2b(repr(decides).encode(), digest_size=6).hexdigest()
+    def settings(self) -> tuple[Any, ...]:
+        """The noise, the bounds and the settings of the method."""
+        return BASE, FACTOR, FUNCTIONS[self.problem].bounds, _SETTINGS[self.method]
 
 
 def cases(problems: Sequence[str], seeds: int, first: int, smoke: bool = False) -> Iterator[Case]:
