@@ -82,6 +82,7 @@ def tell(given: argparse.Namespace) -> str:
         "failed ": answers.failed,
         "still empty: ": answers.empty,
         "told before: ": answers.known,
+        "noted ": list(answers.notes),
     }
     lines = [f"{what}{_trials(ids)}" for what, ids in said.items() if ids]
     lines += answers.outdated
@@ -94,6 +95,7 @@ def tell(given: argparse.Namespace) -> str:
         outcomes=answers.outcomes,
         stds=answers.stds,
         failed=answers.failed,
+        notes=answers.notes,
         correct=given.correct,
     )
     return "".join(f"{line}\n" for line in lines)

@@ -18,7 +18,7 @@ from botorch_ext.strategies.events import History, Measured
 from botorch_ext.studies.cell_values import decimal_of, last_place, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.result_tables import FAILED, measured, values_of
-from botorch_ext.studies.sheets import Row, Sheet
+from botorch_ext.studies.sheets import Row, Sheet, original
 from botorch_ext.studies.trial_frames import settings_of
 from botorch_ext.studies.written_tables import WrittenTable
 
@@ -39,6 +39,7 @@ class Answers:
         outdated: A sentence for each of them whose result was corrected since.
         outcomes: The outcomes of all trials in ``values`` and ``corrected``, by id.
         stds: The standard errors of those of these trials that have one, by id.
+        notes: The notes that are new, by the ids of their trials.
     """
 
     values: dict[int, float | tuple[float, ...]] = field(default_factory=dict)
@@ -49,8 +50,9 @@ class Answers:
     outdated: list[str] = field(default_factory=list)
     outcomes: dict[int, dict[str, float]] = field(default_factory=dict)
     stds: dict[int, float] = field(default_factory=dict)
+    notes: dict[int, str] = field(default_factory=dict)
 
-    def note(self, id: int, result: _Answer) -> None:
+    def add(self, id: int, result: _Answer) -> None:
         """Adds the outcomes and the standard error of a result."""
         self.outcomes[id] = result.outcomes
         if result.std is not None:
@@ -112,7 +114,8 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
     """Reads a sheet that was filled in; its rows may have any order. Nothing is told yet. A table
     of all trials, such as ``botorch-ext trials --csv`` writes, may be filled in as well.
 
-    A number of the sheet may be rounded: see the page on tables. A result may be ``failed``.
+    A number of the sheet may be rounded: see the page on tables. A result may be ``failed``. A
+    column ``note`` may have notes.
 
     Args:
         study: The study of the trials.
@@ -142,9 +145,12 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
             rows[trial.id] = row.number
             result = _result(row, places, heads, decimal, trial, strategy, scales)
             _sort(found, trial.id, result, strategy, correct)
+            note = original(row.cells[places[heads.note]]) if heads.note in places else ""
+            if note and note != strategy.history.notes.get(trial.id):
+                found.notes[trial.id] = note
         except ValueError as error:
             wrong.append(f"row {row.number}: {error}")
-    if not wrong and not (found.values or found.failed or found.corrected):
+    if not wrong and not (found.values or found.failed or found.corrected or found.notes):
         what = (
             "every result in it has been told already" if found.known else "no result is filled in"
         )
@@ -172,13 +178,13 @@ def _sort(
             found.failed.append(id)
         else:
             found.values[id] = value
-            found.note(id, result)
+            found.add(id, result)
     elif correct and id in history.values and not isinstance(value, str):
         if result.is_same(_results_of(id, strategy)[-1]):
             found.known.append(id)
         else:
             found.corrected[id] = value
-            found.note(id, result)
+            found.add(id, result)
     else:
         _require_known(id, result, strategy)
         found.known.append(id)

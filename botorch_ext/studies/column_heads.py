@@ -18,13 +18,14 @@ from botorch_ext.studies.sheets import IN_MEMORY, Origin, harmless
 
 #: The column of the ids of trials.
 TRIAL = "trial"
+_NOTE = "note"
 # Other columns of tables that this library writes.
 _WRITTEN = re.compile(
     r"(state|note|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
     r"|(observed )?[\d.]+ %|.* repeats)_*"
 )
-# Of these, columns that people fill in, or that tell about results.
-_TOLD = re.compile(r"(note|.* repeats)_*")
+# Of these, columns that people fill in, or that tell about results, and that are not read.
+_TOLD = re.compile(r"note_+|.* repeats_*")
 _WITH_UNIT = re.compile(r"(?P<name>.*\S)\s*[\[(](?P<unit>[^\[\]()]*)[\])]")
 
 
@@ -43,6 +44,7 @@ class ColumnHeads:
         optional: The names of parameters and contexts whose cells may be empty: those with only one
             value, and those that do not always count.
         parameters: The parameters and contexts of a `Space` by name.
+        note: The name of the notes, which a table need not have; None if another column has it.
     """
 
     params: Mapping[str, str | None]
@@ -53,6 +55,7 @@ class ColumnHeads:
     std: str | None
     optional: Collection[str]
     parameters: Mapping[str, Parameter]
+    note: str | None
 
     @classmethod
     def of(cls, strategy: Strategy, objective: str, unit: str | None) -> ColumnHeads:
@@ -80,7 +83,8 @@ class ColumnHeads:
                     f"objective, outcomes, contexts and parameters must have names that differ "
                     f"from each other and from {TRIAL!r}, got {name!r} twice"
                 )
-        return cls(params, contexts, objective, unit, outcomes, std, optional, known)
+        note = None if _NOTE in (*names, std) else _NOTE
+        return cls(params, contexts, objective, unit, outcomes, std, optional, known, note)
 
     def head(self, name: str) -> str:
         """The head of a column: its name, with its unit in brackets."""
@@ -116,15 +120,15 @@ class ColumnHeads:
 
         Returns:
             From the names of columns to their places in the table: ``trial``, parameters, contexts,
-            the objective, its standard error and the outcomes.
+            the objective, its standard error, the outcomes and ``note``.
 
         Raises:
             TableError: A name is missing, misspelt or there twice, or has another unit. The message
                 names all mistakes.
 
         Warns:
-            TableWarning: Columns are not used: those that this library does not write, notes and
-                numbers of repeats. They are named.
+            TableWarning: Columns are not used: those that this library does not write, and numbers
+                of repeats. They are named.
         """
         texts = [str(head).strip() for head in heads]
         places: dict[str, int] = {}
@@ -165,7 +169,7 @@ class ColumnHeads:
         Raises:
             ValueError: The head has another unit than the column.
         """
-        names = (TRIAL, *self.units)
+        names = (TRIAL, *self.units, *([] if self.note is None else [self.note]))
         for name in names:
             whole = (name, self.head(name))
             if text in [each.strip() for each in (*whole, *map(harmless, whole))]:

@@ -22,7 +22,7 @@ from botorch_ext.strategies.noted_warnings import level_of_the_caller
 from botorch_ext.studies.cell_values import decimal_of, repeats_in, trial_id
 from botorch_ext.studies.cell_values import value as value_of
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
-from botorch_ext.studies.sheets import IN_MEMORY, Origin, Sheet
+from botorch_ext.studies.sheets import IN_MEMORY, Origin, Sheet, original
 
 # What messages call the point of a row.
 ROW = "the row"
@@ -44,6 +44,7 @@ class Result:
             row has none.
         outcomes: The outcomes by name.
         std: The standard error of the value; None where the row has none.
+        note: The note; empty where the row has none.
         origin: The table of the row.
     """
 
@@ -54,6 +55,7 @@ class Result:
     value: float | tuple[float, ...] | None = None
     outcomes: dict[str, float] = field(default_factory=dict)
     std: float | None = None
+    note: str = ""
     origin: Origin = IN_MEMORY
 
     def point(self, strategy: Strategy) -> Any:
@@ -98,7 +100,8 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
         if mistakes:
             wrong.append(f"{where}: {'; '.join(mistakes)}")
         row = _result(where, known, heads, origin)
-        results.append(replace(row, value=value, outcomes=outcomes, std=std))
+        note = str(known[heads.note] or "") if heads.note in known else ""
+        results.append(replace(row, value=value, outcomes=outcomes, std=std, note=note))
     if not results:
         wrong.append("there is no trial with a value")
     elif any(result.value is None for result in results):
@@ -196,8 +199,8 @@ def values_of(
     """The values of a row of texts, and what is wrong with them.
 
     Returns:
-        From the names of columns to values, None for an empty cell; repeats are a tuple; ids and
-        `FAILED` stay texts.
+        From the names of columns to values, None for an empty cell; repeats are a tuple; ids, notes
+        and `FAILED` stay texts.
         And a sentence for each text that is no value.
     """
     known: dict[str, Any] = {}
@@ -211,8 +214,11 @@ def values_of(
             if name == heads.objective and len(repeats := repeats_in(text)) > 1:
                 known[name] = tuple(value_of(each, None, decimal, unit) for each in repeats)
                 continue
-            is_text = is_failed or name == TRIAL or not text
-            value = text if is_text else value_of(text, parameter, decimal, unit)
+            is_text = is_failed or name in (TRIAL, heads.note) or not text
+            if is_text:
+                value = original(text) if name == heads.note else text
+            else:
+                value = value_of(text, parameter, decimal, unit)
             known[name] = None if value == "" else value
         except ValueError as error:
             hint = (
@@ -273,6 +279,8 @@ def attach_all(
             wrong.append(f"{result.where} is the result of {seen[key]} once more")
             hint = "; repeat=True, or --repeat, keeps them as other measurements"
         seen.setdefault(key, result.where)
+        if result.note:
+            strategy.note(trial, result.note)
         trials.append(trial)
     if wrong:
         raise TableError(origin.message_of_rows(named(wrong)) + hint)

@@ -172,6 +172,11 @@ def harmless(text: str) -> str:
     return f"'{text}" if text.lstrip().startswith(_FORMULAS) else text
 
 
+def original(text: str) -> str:
+    """The text of which `harmless` made another."""
+    return text[1:] if text[:1] == "'" and harmless(text[1:]) == text else text
+
+
 def _as_cell(value: Any, decimal_comma: bool) -> str:
     if value is None:
         return ""

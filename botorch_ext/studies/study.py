@@ -271,6 +271,7 @@ class Study:
         outcomes: Mapping[int, Mapping[str, float]] | None = None,
         stds: Mapping[int, float] | None = None,
         failed: Iterable[int] = (),
+        notes: Mapping[int, str] | None = None,
         correct: bool = False,
     ) -> None:
         """Answers several trials: all of them, or none if one cannot be answered.
@@ -280,6 +281,7 @@ class Study:
             outcomes: From these ids to the outcomes of each trial, as for `tell`.
             stds: From these ids to the standard errors of the trials that have one.
             failed: The ids of pending trials whose evaluation failed.
+            notes: From ids of trials to notes, as for `note`.
             correct: Whether trials may have a value already, which the new one then replaces.
 
         Raises:
@@ -298,6 +300,8 @@ class Study:
                 is_told = correct and id in strategy.history.values
                 answer = strategy.correct if is_told else strategy.tell
                 answer(id, value, others.get(id), std=errors.get(id))
+            for id, text in (notes or {}).items():
+                strategy.note(id, text)
 
         self._kept.change(act)
 
@@ -340,7 +344,8 @@ class Study:
                 columns by name: the parameters, with or without their units as in ``"time [s]"``,
                 those of contexts, the objective, and the outcomes that the strategy needs. It may
                 have a column of standard errors, called ``"yield std"`` for the objective
-                ``"yield"``. Rows whose cells are all empty are left out, as in CSV sheets.
+                ``"yield"``, and a column ``note``. Rows whose cells are all empty are left out, as
+                in CSV sheets.
             value: The observation, as it was measured; or those of repeats, whose average counts.
             context: As for `Strategy.attach`.
             outside: As for `Strategy.attach`. For a table: whether all of its rows may lie outside

@@ -260,6 +260,21 @@ def test_an_attached_result_is_withdrawn_and_a_note_kept(path, clock, capsys):
     assert "note" not in rows_of(shown(capsys, "trials", path, "--csv"))[0]
 
 
+def test_a_column_of_notes_is_kept_also_of_trials_without_a_result(capsys, tmp_path):
+    study = bx.Study("lab.db", RandomSearch(bx.Box([(0, 1)])))
+    head, *rows = shown(capsys, "ask", "lab.db", "-n", "3").splitlines()
+    ends = ("0.5,=hot", ",spilt", ",")
+    lines = [f"{row}{end}" for row, end in zip(rows, ends, strict=True)]
+    Path("week.csv").write_text("\n".join([f"{head},Note", *lines]))
+    said = shown(capsys, "tell", "lab.db", "week.csv")
+    lines = ["told 1 trial: 0", "still empty: 2 trials: 1, 2", "noted 2 trials: 0, 1"]
+    assert said.splitlines() == lines
+    assert study.strategy.history.notes == {0: "=hot", 1: "spilt"}
+    # The sheet that the study writes says the same.
+    shown(capsys, "trials", "lab.db", "-o", "all.csv")
+    assert "nothing to tell" in refused(capsys, "tell", "lab.db", "all.csv")
+
+
 def test_a_terminal_shows_how_long_a_command_takes(path, capsys, monkeypatch):
     bx.Study(path, RandomSearch(bx.Box([(0, 1)])))
 

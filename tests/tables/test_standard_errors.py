@@ -92,8 +92,9 @@ def test_a_table_attaches_them_and_all_trials_show_them(folder, capsys, minimize
     assert Sheet.read("all.csv").heads == as_table(overview).heads
     assert "nothing to tell" in refused(capsys, "tell", "lab.db", "all.csv")
     other = bx.Study("other.db", RandomSearch(SPACE), objective="yield", unit="%")
-    with pytest.warns(TableWarning, match="columns that are not used: 'yield repeats'; 'note'"):
+    with pytest.warns(TableWarning, match="columns that are not used: 'yield repeats'$"):
         other.attach_sheet(Sheet.read("all.csv"))
+    assert other.strategy.history.notes == {0: "yellow"}
     assert other.strategy.history.stds == {0: 0.2, 3: 0.1}
     again = bx.Study("lab.db").strategy
     assert again.history.repeats == study.strategy.history.repeats
