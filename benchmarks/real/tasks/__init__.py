@@ -56,6 +56,7 @@ class Evaluations:
             list(zip(lower, upper, strict=True)),
             maxiter=max(evaluations // len(shares) - 1, 1),
             init=lower + shares * (upper - lower),
+            tol=0.0,
             rng=0,
             polish=False,
         )
