@@ -14,7 +14,7 @@ from benchmarks.real.tasks.designs import TASKS as DESIGNS
 from benchmarks.real.tasks.designs import Penalised
 from benchmarks.real.tasks.task import Task
 
-TASKS: dict[str, Task] = {task.name: task for task in DESIGNS}
+TASKS: dict[str, Task] = {task.name: task for task in DESIGNS if task.half != "confirm"}
 # The binary logarithm of the size of a Sobol sample; a regret counts as at least the floor.
 _LOG2_POINTS, _FLOOR = 14, 1e-6
 

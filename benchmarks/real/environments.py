@@ -49,6 +49,7 @@ class Peer:
             it takes about eight, none of a method for many inputs.
         choices: How many runs of each task with choices, if a question there takes more than two
             seconds. None: as many as of the others.
+        confirm: At most so many runs of each task to confirm.
         package: Whose version decides what it asks, in the environment of the library; of the
             library itself a revision, raised when its method asks something else.
         large: How many runs of each task of many inputs: two where a question takes more than two
@@ -60,6 +61,7 @@ class Peer:
     environment: str | None = None
     seeds: int = 5
     choices: int | None = None
+    confirm: int = 5
     package: str = ""
     large: int = 0
     large_package: str = ""
@@ -69,7 +71,8 @@ class Peer:
         if task.half == "large":
             return self.large
         has_choices = any(parameter.kind == "choice" for parameter in task.parameters)
-        return self.choices if has_choices and self.choices is not None else self.seeds
+        seeds = self.choices if has_choices and self.choices is not None else self.seeds
+        return min(seeds, self.confirm) if task.half == "confirm" else seeds
 
     def settings_on(self, task: Task) -> str:
         """What decides its answers to a task. Rows of other settings are stale."""
@@ -100,7 +103,7 @@ PEERS = {
     "CMA-ES": Peer("optuna_samplers:cma_es", "cma", large=5),
     "random": Peer("optuna_samplers:random", package="optuna"),
     "Ax": Peer("ax_client:AxClient", package="ax-platform"),
-    "HEBO": Peer("hebo_optimizer:HeboOptimizer", "hebo", seeds=2, large=2),
+    "HEBO": Peer("hebo_optimizer:HeboOptimizer", "hebo", seeds=2, confirm=1, large=2),
     "SMAC": Peer("smac_facade:SmacFacade", "smac"),
     "scikit-optimize": Peer("skopt_optimizer:SkoptOptimizer", "scikit-optimize"),
     "BayBE": Peer("baybe_campaign:BaybeCampaign", "baybe"),

@@ -27,6 +27,7 @@ _MANY_EVALUATIONS = (300, 1000)
 
 _TITLES: dict[Half, str] = {
     "report": "Only reported",
+    "confirm": "Held out, second set",
     "develop": "Developed on",
     "large": "Many inputs, many evaluations",
 }

@@ -1,6 +1,7 @@
 """Benchmarks: rows are kept, stale with their settings and played; claims are judged."""
 
 import statistics
+from collections import Counter
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -23,7 +24,9 @@ from benchmarks.insured.tables import FIRST_SEED, SETTINGS, SMOOTH, TABLES, Sett
 from benchmarks.real.environments import OURS as OURS_NOW
 from benchmarks.real.environments import PEERS
 from benchmarks.real.protocol import WorkerError
+from benchmarks.real.report import report
 from benchmarks.real.runs import Case, attempt, close_workers, worker_of
+from benchmarks.real.runs import cases as real_cases
 from benchmarks.real.tasks import TASKS
 from benchmarks.real.tasks.functions import FUNCTIONS
 from benchmarks.real.tasks.large import ackley, hartmann, levy
@@ -66,6 +69,20 @@ def test_what_decides_a_run_is_in_its_digest(monkeypatch):
     assert [a == b for a, b in zip(after, before, strict=True)] == [False, True, False, False]
     monkeypatch.setitem(INSURED_METHODS, m.INSURED, Method("insured_ucb", {"width": 2.0}))
     assert other.digest not in (before[-1], after[-1])
+
+
+def test_the_second_held_out_set_has_few_runs_and_a_section_of_its_own():
+    tasks = [name for name, task in TASKS.items() if task.half == "confirm"]
+    wanted = list(real_cases(list(PEERS), tasks, 100))
+    runs = Counter((case.method, case.problem) for case in wanted)
+    few = {"qLogNEI": 2, "HEBO": 1, "Vizier": 1}
+    assert len(tasks) == 20 and "TuRBO-1" not in {case.method for case in wanted}
+    for name, others in (("Suzuki coupling 4", few), ("BBOB f5, d = 5", few | {"qLogNEI": 5})):
+        for peer in PEERS.keys() - {"TuRBO-1"}:
+            assert runs[peer, name] == others.get(peer, 5)
+    row = {"seen": [2.0, 1.0], "recommended": 1.0, "observed": 1.0, "seconds": [0.1, 0.1]}
+    text = report([case.key | row for case in wanted[:-1]], wanted)
+    assert "## Held out, second set\n\n**1 of 1028 runs are missing.**" in text
 
 
 KNOWN = {name: getattr(each._made, "_optimizers", None) for name, each in FUNCTIONS.items()}
@@ -115,6 +132,8 @@ DESIGNS = {
     "spring": {"wire": 0.05169, "coil": 0.35675, "turns": 11.2871},
     "welded beam": BEAM,
     "speed reducer": REDUCER,
+    "cantilever beam": dict(enumerate((6.0160, 5.3092, 4.4943, 3.5015, 2.1527))),
+    "I-beam": {"height": 80.0, "width": 50.0, "web": 0.9, "flange": 2.32179},
 }
 
 

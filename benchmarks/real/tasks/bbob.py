@@ -140,4 +140,13 @@ TASKS = (
     _with_noise(17, 5, "report"),
     _mixed(8, 5, "report"),
     _mixed(15, 10, "report"),
+    _task(1, 10, "smooth", "confirm"),
+    _task(5, 5, "smooth", "confirm"),
+    _task(11, 3, "smooth", "confirm"),
+    _task(16, 5, "multimodal", "confirm"),
+    _task(18, 3, "multimodal", "confirm"),
+    _task(24, 20, "multimodal", "confirm"),
+    _with_noise(7, 5, "confirm", beta=0.01),
+    _with_noise(19, 3, "confirm"),
+    _mixed(2, 5, "confirm"),
 )

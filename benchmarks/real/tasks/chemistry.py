@@ -200,4 +200,27 @@ TASKS = (
     ),
     _of_summit("Suzuki coupling 3", "reizman_suzuki_case_3", "report", _SUZUKI, 40),
     _of_summit("Suzuki coupling 2", "reizman_suzuki_case_2", "report", _SUZUKI, 40),
+    _of_olympus(
+        "benzylation",
+        "confirm",
+        "least",
+        40,
+        flow_rate=(0.2, 0.4),
+        ratio=(1.0, 5.0),
+        solvent=(0.5, 1.0),
+        temperature=(110.0, 150.0),
+    ),
+    _of_olympus(
+        "colors_n9", "confirm", "least", 40, red=(0.0, 1.0), green=(0.0, 1.0), blue=(0.0, 1.0)
+    ),
+    _of_olympus(
+        "fullerenes",
+        "confirm",
+        "most",
+        40,
+        reaction_time=(3.0, 31.0),
+        sultine=(1.5, 6.0),
+        temperature=(100.0, 150.0),
+    ),
+    _of_summit("Suzuki coupling 4", "reizman_suzuki_case_4", "confirm", _SUZUKI, 40),
 )

@@ -111,6 +111,23 @@ def _truss(p: Params) -> tuple[float, list[float]]:
     ]
 
 
+def _cantilever(p: Params) -> tuple[float, list[float]]:
+    """Weight of a beam of five hollow sections. Source: Chickermane and Gea 1996."""
+    bending = zip((61, 37, 19, 7, 1), p.values(), strict=True)
+    return 0.0624 * sum(p.values()), [sum(c / side**3 for c, side in bending) - 1]
+
+
+def _i_beam(p: Params) -> tuple[float, list[float]]:
+    """Deflection of a beam of I section. Source: Gold and Krishnamurty 1997."""
+    h, b, web, flange = p["height"], p["width"], p["web"], p["flange"]
+    inner = h - 2 * flange
+    inertia = web * inner**3 / 12 + b * flange**3 / 6 + 2 * b * flange * ((h - flange) / 2) ** 2
+    area = 2 * b * flange + web * inner
+    across = web * inner**3 + 2 * b * flange * (4 * flange**2 + 3 * h * inner)
+    along = inner * web**3 + 2 * flange * b**3
+    return 5000 / inertia, [area / 300 - 1, (18e4 * h / across + 15e3 * b / along) / 6 - 1]
+
+
 TASKS = (
     Task(
         "pressure vessel",
@@ -175,5 +192,28 @@ TASKS = (
         partial(Penalised, _truss, 10_000.0),
         263.8958,
         revision=2,
+    ),
+    Task(
+        "cantilever beam",
+        "constrained",
+        "confirm",
+        tuple(real(f"side{i}", 0.01, 100.0) for i in range(5)),
+        50,
+        partial(Penalised, _cantilever, 10.0),
+        1.33995636,
+    ),
+    Task(
+        "I-beam",
+        "constrained",
+        "confirm",
+        (
+            real("height", 10.0, 80.0),
+            real("width", 10.0, 50.0),
+            real("web", 0.9, 5.0),
+            real("flange", 0.9, 5.0),
+        ),
+        50,
+        partial(Penalised, _i_beam, 0.1),
+        0.0130741189,
     ),
 )

@@ -12,7 +12,7 @@ from benchmarks.real.spaces import Parameter, Params
 Kind = Literal[
     "tuning", "conditional", "chemistry", "smooth", "multimodal", "noisy", "mixed", "constrained"
 ]
-Half = Literal["develop", "report", "large"]
+Half = Literal["develop", "report", "confirm", "large"]
 
 
 class Objective(Protocol):
@@ -53,7 +53,7 @@ class Task:
     Args:
         name: As it is called in the tables.
         kind: Of problem.
-        half: "develop", "report" or "large".
+        half: "develop", "report", "confirm" or "large".
         parameters: Of its space.
         evaluations: How many a run has.
         make: Its objective; imports what it needs.

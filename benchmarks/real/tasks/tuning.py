@@ -57,12 +57,15 @@ def standardised(name: str) -> tuple[Any, Any]:
     from sklearn import datasets
     from sklearn.preprocessing import scale
 
-    if name in ("star98", "fair"):
+    if name in ("star98", "fair", "randhie", "anes96"):
         from statsmodels import datasets as shipped
 
         found = getattr(shipped, name).load()
         X, y = np.asarray(found.exog, float), np.asarray(found.endog, float)
-        y = y[:, 0] / y.sum(axis=1) if name == "star98" else np.log1p(y)
+        if name == "star98":
+            y = y[:, 0] / y.sum(axis=1)
+        elif name != "anes96":
+            y = np.log1p(y)
     else:
         X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
     some = np.random.default_rng(0).permutation(len(X))[:600]
@@ -183,6 +186,21 @@ def _one_of_four(p: Params, seed: int) -> Any:
             max_depth=p["depth"], min_samples_leaf=p["leaf"], random_state=0
         )
     return LogisticRegression(C=p["inverse_penalty"], max_iter=500)
+
+
+def _one_of_three(p: Params, seed: int) -> Any:
+    make = {"svm": _svr, "boosting": _boosting, "elastic net": _elastic_net}[p["learner"]]
+    return make(p, seed)
+
+
+def _ada_boost(p: Params, seed: int) -> Any:
+    from sklearn.ensemble import AdaBoostClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    tree = DecisionTreeClassifier(max_depth=p["depth"], min_samples_leaf=p["leaf"])
+    return AdaBoostClassifier(
+        tree, n_estimators=p["trees"], learning_rate=p["rate"], random_state=0
+    )
 
 
 def _kernel_ridge(p: Params, seed: int) -> Any:
@@ -375,5 +393,61 @@ TASKS = (
         real("eta0", 1e-4, 1.0, log=True, only_if=("schedule", ("constant", "invscaling"))),
         real("power_t", 0.1, 0.9, only_if=("schedule", ("invscaling",))),
         is_random=True,
+    ),
+    _task(
+        "SVR on anes96",
+        "confirm",
+        40,
+        (_svr, "anes96", _SQUARES),
+        real("C", 1e-2, 1e3, log=True),
+        real("gamma", 1e-5, 1.0, log=True),
+        real("epsilon", 1e-3, 1.0, log=True),
+    ),
+    _task(
+        "extra trees on diabetes",
+        "confirm",
+        40,
+        (_extra_trees, "diabetes", _SQUARES),
+        whole("trees", 5, 60, log=True),
+        whole("depth", 1, 15),
+        real("features", 0.05, 1.0),
+        whole("split", 2, 30, log=True),
+        choice("bootstrap", "yes", "no"),
+        is_random=True,
+    ),
+    _task(
+        "AdaBoost on breast cancer",
+        "confirm",
+        40,
+        (_ada_boost, "breast_cancer", _LOG_LOSS),
+        whole("trees", 5, 60, log=True),
+        real("rate", 1e-2, 2.0, log=True),
+        whole("depth", 1, 6),
+        whole("leaf", 1, 50, log=True),
+    ),
+    _task(
+        "network on breast cancer",
+        "confirm",
+        40,
+        (partial(_network, classes=True), "breast_cancer", _LOG_LOSS),
+        *_NETWORK,
+        is_random=True,
+    ),
+    _task(
+        "one of three learners on randhie",
+        "confirm",
+        50,
+        (_one_of_three, "randhie", _SQUARES),
+        choice("learner", "svm", "boosting", "elastic net"),
+        real("C", 1e-2, 1e3, log=True, only_if=("learner", ("svm",))),
+        real("gamma", 1e-5, 1.0, log=True, only_if=("learner", ("svm",))),
+        real("epsilon", 1e-3, 1.0, log=True, only_if=("learner", ("svm",))),
+        real("rate", 5e-3, 1.0, log=True, only_if=("learner", ("boosting",))),
+        whole("trees", 5, 100, log=True, only_if=("learner", ("boosting",))),
+        whole("leaves", 2, 64, log=True, only_if=("learner", ("boosting",))),
+        whole("leaf", 1, 100, log=True, only_if=("learner", ("boosting",))),
+        real("l2", 1e-6, 100.0, log=True, only_if=("learner", ("boosting",))),
+        real("alpha", 1e-3, 10.0, log=True, only_if=("learner", ("elastic net",))),
+        real("l1", 0.0, 1.0, only_if=("learner", ("elastic net",))),
     ),
 )
