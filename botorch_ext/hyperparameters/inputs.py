@@ -78,9 +78,9 @@ class Inputs(Immutable):
         pairs = zip(self._boxes, columns, strict=True)
         return torch.cat([_encoded(*pair) for pair in pairs], dim=-1)
 
-    def at(self, X: Tensor, context: Tensor | None) -> Tensor:
-        """The `features` of ``... x d`` actions in a ``d_z``-dim context."""
-        return self.features(with_context(X, context))
+    def in_context(self, context: Tensor | None) -> ActionFeatures:
+        """The map from actions in a ``d_z``-dim context to features; None without contexts."""
+        return ActionFeatures(self, context)
 
     def pullback(self, X: Tensor, gradient: Tensor) -> Tensor:
         """The gradient by ``... x d`` actions, from the gradient by their features, ``... x p``.
@@ -108,6 +108,27 @@ class Inputs(Immutable):
             return slice(self.actions.dim)
         columns = torch.arange(self.actions.dim, device=self.groups.device)
         return (self.groups < columns.unsqueeze(-1)).sum(dim=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class ActionFeatures(Immutable):
+    """The map from actions in one context to features, for searches.
+
+    Args:
+        inputs: The map from joint rows to features.
+        context: The ``d_z`` numbers of the context; None without contexts.
+    """
+
+    inputs: Inputs
+    context: Tensor | None
+
+    def at(self, X: Tensor) -> Tensor:
+        """The features, ``... x p``, of ``... x d`` actions."""
+        return self.inputs.features(with_context(X, self.context))
+
+    def pullback(self, X: Tensor, gradient: Tensor) -> Tensor:
+        """The gradient by actions, as `Inputs.pullback` gives it."""
+        return self.inputs.pullback(X, gradient)
 
 
 def _num_features(box: Box, column: int) -> int:

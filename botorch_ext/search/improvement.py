@@ -115,9 +115,9 @@ class IntegratedImprovement:
         baseline: The features of the points to improve on, ``n x p``. The mean of each draw counts
             at points that are not rows; without points it is 0. None: all rows.
         normals: The standard normal numbers of s draws for each model, ``m x 2 x r x s`` for r
-        rows. inputs: The map from ``n x d`` points to features,
-            `botorch_ext.hyperparameters.inputs.Inputs`.
-        context: The ``d_z`` numbers of the context, or None.
+            rows.
+        features: The map from ``n x d`` points to features, such as an
+            `botorch_ext.hyperparameters.inputs.ActionFeatures`.
     """
 
     # The logarithm falls without bound near rows.
@@ -129,10 +129,9 @@ class IntegratedImprovement:
         pending: Tensor,
         baseline: Tensor | None,
         normals: Tensor,
-        inputs: Any,
-        context: Tensor | None = None,
+        features: Any,
     ) -> None:
-        self._inputs, self._context = inputs, context
+        self._features = features
         self._kernel, n = model.kernel_function, model.num_observations
         self._rows = torch.cat([model.train_inputs[0], pending]) if n else pending
         own, noise = normals[:, 0], normals[:, 1, :n]
@@ -165,7 +164,7 @@ class IntegratedImprovement:
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The ``n`` values and the ``n x d`` gradients at ``n x d`` points."""
-        F = self._inputs.at(X, self._context)
+        F = self._features.at(X)
         k, pullback = self._kernel.value_and_pullback(self._rows, F)
         mean, std, V = self._moments(F, k)
         value, by_mean, by_std = log_improvement((mean - self._incumbents) / std)
@@ -175,10 +174,10 @@ class IntegratedImprovement:
         by_kernel = self._weights @ (share * by_mean)
         by_kernel -= torch.linalg.solve_triangular(self._L.mT, V, upper=True) * by_variance
         value = of_draws.logsumexp(dim=0) - math.log(self._incumbents.numel())
-        return value, self._inputs.pullback(X, pullback(by_kernel).sum(dim=0))
+        return value, self._features.pullback(X, pullback(by_kernel).sum(dim=0))
 
     def _value(self, X: Tensor) -> Tensor:
-        F = self._inputs.at(X, self._context)
+        F = self._features.at(X)
         mean, std, _ = self._moments(F, self._kernel(self._rows, F))
         of_draws = std.log() + _Improvement.at((mean - self._incumbents) / std).log
         return of_draws.flatten(0, 1).logsumexp(dim=0) - math.log(self._incumbents.numel())
@@ -209,20 +208,13 @@ class ImprovementOnSet:
         other: The other improvement, which is 0 at rows.
         model: A batch of models of features, with pending rows.
         points: The features of the points to choose from at the end, ``n x p``.
-        inputs: The map from ``n x d`` points to features,
-            `botorch_ext.hyperparameters.inputs.Inputs`.
-        context: The ``d_z`` numbers of the context, or None.
+        features: As for `IntegratedImprovement`.
     """
 
     def __init__(
-        self,
-        other: IntegratedImprovement,
-        model: KernelGP,
-        points: Tensor,
-        inputs: Any,
-        context: Tensor | None = None,
+        self, other: IntegratedImprovement, model: KernelGP, points: Tensor, features: Any
     ) -> None:
-        self._other, self._model, self._inputs, self._context = other, model, inputs, context
+        self._other, self._model, self._features = other, model, features
         self._best = self._second = model.noise_variance.new_zeros(len(model.noise_variance), 1)
         self._tops = points  # for each model, the point where its mean is largest
         if len(points):
@@ -234,7 +226,7 @@ class ImprovementOnSet:
 
     def value(self, X: Tensor) -> Tensor:
         """The ``n`` values at ``n x d`` points."""
-        F = self._inputs.at(X, self._context)
+        F = self._features.at(X)
         mean, std = self._model.mean_and_std(F)
         scale = std.square() / (std.square() + self._model.noise_variance.unsqueeze(-1)).sqrt()
         elsewhere = self._best
@@ -281,23 +273,14 @@ class TimesProbability:
         event: The log probability as a function of features, such as a
             `botorch_ext.hyperparameters.feasibility.Feasibility`.
         weight: The multiplier.
-        inputs: The map from ``n x d`` points to features,
-            `botorch_ext.hyperparameters.inputs.Inputs`.
-        context: The ``d_z`` numbers of the context, or None.
+        features: As for `IntegratedImprovement`.
     """
 
     span = IntegratedImprovement.span
 
-    def __init__(
-        self,
-        other: Any,
-        event: Any,
-        weight: float,
-        inputs: Any,
-        context: Tensor | None = None,
-    ) -> None:
-        self._other, self._event, self._weight = other, event, weight
-        self._inputs, self._context = inputs, context
+    def __init__(self, other: Any, event: Any, weight: float, features: Any) -> None:
+        self._other, self._event = other, event
+        self._weight, self._features = weight, features
 
     def value(self, X: Tensor) -> Tensor:
         """The ``n`` values at ``n x d`` points."""
@@ -309,15 +292,15 @@ class TimesProbability:
 
     def _values(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The log probabilities, and the values."""
-        log = self._event.log_probability(self._inputs.at(X, self._context))
+        log = self._event.log_probability(self._features.at(X))
         value = self._weight * log
         return log, value if self._other is None else self._other.value(X) + value
 
     def _with_gradients(self, X: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
         """The log probabilities and the values, both with their gradients."""
-        F = self._inputs.at(X, self._context)
+        F = self._features.at(X)
         log, by_features = self._event.log_probability_and_gradient(F)
-        by_point = self._inputs.pullback(X, by_features)
+        by_point = self._features.pullback(X, by_features)
         value, gradient = self._weight * log, self._weight * by_point
         if self._other is not None:
             other, by_other = self._other.value_and_gradient(X)
@@ -334,15 +317,9 @@ class WhereLikely(TimesProbability):
     """
 
     def __init__(
-        self,
-        other: Any,
-        event: Any,
-        weight: float,
-        threshold: float,
-        inputs: Any,
-        context: Tensor | None = None,
+        self, other: Any, event: Any, weight: float, threshold: float, features: Any
     ) -> None:
-        super().__init__(other, event, weight, inputs, context)
+        super().__init__(other, event, weight, features)
         self._least = math.log(threshold)
 
     def value(self, X: Tensor) -> Tensor:

@@ -19,21 +19,13 @@ class HighestOfParticles:
             that has gradients in closed form.
         constants: The ``m`` constants that are added to the means.
         width: The multiplier of the standard deviation.
-        inputs: The map from ``n x d`` points to features,
-            `botorch_ext.hyperparameters.inputs.Inputs`.
-        context: The ``d_z`` numbers of the context, or None.
+        features: The map from ``n x d`` points to features, such as an
+            `botorch_ext.hyperparameters.inputs.ActionFeatures`.
     """
 
-    def __init__(
-        self,
-        model: KernelGP,
-        constants: Tensor,
-        width: float,
-        inputs: Any,
-        context: Tensor | None = None,
-    ) -> None:
+    def __init__(self, model: KernelGP, constants: Tensor, width: float, features: Any) -> None:
         self._model, self._constants, self._width = model, constants.unsqueeze(-1), width
-        self._inputs, self._context = inputs, context
+        self._features = features
 
     def value(self, X: Tensor) -> Tensor:
         """The ``n`` values at ``n x d`` points."""
@@ -42,12 +34,12 @@ class HighestOfParticles:
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The ``n`` values and the ``n x d`` gradients at ``n x d`` points."""
-        F = self._inputs.at(X, self._context)
+        F = self._features.at(X)
         mean, std, by_mean, by_std = self._model.mean_std_and_gradients(F)
         value, which = (mean + self._constants + self._width * std).max(dim=0)
         gradient = torch.add(by_mean, by_std, alpha=self._width)
         rows = torch.arange(len(X), device=X.device)
-        return value, self._inputs.pullback(X, gradient[which, rows])
+        return value, self._features.pullback(X, gradient[which, rows])
 
     @torch.no_grad()
     def best_at(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -62,7 +54,7 @@ class HighestOfParticles:
         return (mean + self._width * std).amax(dim=0)
 
     def _moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        mean, std = self._model.mean_and_std(self._inputs.at(X, self._context))
+        mean, std = self._model.mean_and_std(self._features.at(X))
         return mean + self._constants, std
 
 
@@ -71,19 +63,18 @@ class AverageMean:
 
     Args:
         model: A `KernelGP` of features with one batch dimension of m models.
-        inputs: The map from points to features, `botorch_ext.hyperparameters.inputs.Inputs`.
-        context: The ``d_z`` numbers of the context, or None.
+        features: As for `HighestOfParticles`.
     """
 
-    def __init__(self, model: Any, inputs: Any, context: Tensor | None = None) -> None:
-        self._model, self._inputs, self._context = model, inputs, context
+    def __init__(self, model: Any, features: Any) -> None:
+        self._model, self._features = model, features
 
     def value(self, X: Tensor) -> Tensor:
         """The ``n`` values at ``n x d`` points."""
-        return self._model.mean_at(self._inputs.at(X, self._context)).mean(dim=0)
+        return self._model.mean_at(self._features.at(X)).mean(dim=0)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The ``n`` values and the ``n x d`` gradients at ``n x d`` points."""
-        F = self._inputs.at(X, self._context)
+        F = self._features.at(X)
         mean, _, gradient, _ = self._model.mean_std_and_gradients(F)
-        return mean.mean(dim=0), self._inputs.pullback(X, gradient.mean(dim=0))
+        return mean.mean(dim=0), self._features.pullback(X, gradient.mean(dim=0))

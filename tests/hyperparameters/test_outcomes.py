@@ -177,7 +177,7 @@ def test_contexts_range_as_their_domain_or_as_those_seen_and_tasks_are_categorie
     unknown = Inputs.of(box, ContextSpace(), joint)
     assert unknown.features(joint).tolist() == [[0.5, 0, 0], [1, 1, 0]]
     context = torch.tensor([13.0, 2.0], dtype=torch.float64)
-    assert unknown.at(joint[:1, :1], context).tolist() == [[0.5, 2, 0]]
+    assert unknown.in_context(context).at(joint[:1, :1]).tolist() == [[0.5, 2, 0]]
     assert Inputs.of(box, ContextSpace(dim=2), joint[:0]).num_columns == 3
     tasks = ContextSpace(bx.FiniteSet([[0.0], [1.0], [2.0]]), tasks=((0, 3),))
     joint = torch.tensor([[1.0, 0.0], [1.0, 2.0]], dtype=torch.float64)

@@ -32,7 +32,7 @@ def model_of(X, Y):
 def particles():
     X = SQUARE.sample(9, 1)
     model = model_of(SQUARE.to_unit(X), torch.sin(5 * X[:, 0]) + X[:, 1])
-    return model, Inputs.of(SQUARE, None, X)
+    return model, Inputs.of(SQUARE, None, X).in_context(None)
 
 
 def gradient_of(objective, X, h=1e-6):
@@ -42,13 +42,13 @@ def gradient_of(objective, X, h=1e-6):
 
 
 def test_bounds_over_hyperparameter_samples_are_their_formulas():
-    model, inputs = particles()
+    model, features = particles()
     constants, width = torch.tensor([0.3, -0.2, 0.1], dtype=torch.float64), 1.7
     X = SQUARE.sample(25, 3)
     mean, std = model.mean_and_std(SQUARE.to_unit(X))
     mean = mean + constants[:, None]
     bounds = mean + width * std
-    highest = HighestOfParticles(model, constants, width, inputs)
+    highest = HighestOfParticles(model, constants, width, features)
     assert_close(highest.value(X), bounds.amax(dim=0), **TOL)
     values, gradients = highest.value_and_gradient(X)
     assert_close(values, bounds.amax(dim=0), **TOL)
@@ -58,7 +58,7 @@ def test_bounds_over_hyperparameter_samples_are_their_formulas():
     columns = torch.arange(25)
     assert_close(own_mean, mean[which, columns], **TOL)
     assert_close(own_std, std[which, columns], **TOL)
-    average = AverageMean(model, inputs)
+    average = AverageMean(model, features)
     expected = model.mean_at(SQUARE.to_unit(X)).mean(dim=0)
     assert_close(average.value(X), expected, **TOL)
     values, gradients = average.value_and_gradient(X)
@@ -181,8 +181,8 @@ ROWS = torch.cat([X, PENDING])
 
 
 def improvement_of(model, normals, places=ROWS):
-    inputs = Inputs.of(UNIT, None, X)
-    return IntegratedImprovement(model, PENDING, places, normals, inputs)
+    features = Inputs.of(UNIT, None, X).in_context(None)
+    return IntegratedImprovement(model, PENDING, places, normals, features)
 
 
 def normal_numbers(num):
@@ -243,9 +243,9 @@ def test_what_an_observation_teaches_is_the_knowledge_gradient(num_places):
     pending.add(PENDING, None)
     own = X[order[:num_places]]
     places = torch.cat([own, own[-2:]])  # asked twice
-    inputs, normals = Inputs.of(UNIT, None, X), normal_numbers(4)
-    other = IntegratedImprovement(model, PENDING, places, normals, inputs)
-    value = ImprovementOnSet(Hopeless(), pending, places, inputs).value(X)
+    features, normals = Inputs.of(UNIT, None, X).in_context(None), normal_numbers(4)
+    other = IntegratedImprovement(model, PENDING, places, normals, features)
+    value = ImprovementOnSet(Hopeless(), pending, places, features).value(X)
     mean, std = pending.mean_and_std(X)
     at_places = pending.mean_at(own)
     z = torch.linspace(-8, 8, 20_001, dtype=torch.float64)
@@ -259,4 +259,4 @@ def test_what_an_observation_teaches_is_the_knowledge_gradient(num_places):
         taught = (gained - torch.maximum(mean[:, i], elsewhere)).mean()
         assert float(value[i].exp()) == pytest.approx(float(taught), abs=1e-6)
     new = UNIT.sample(16, 3)
-    assert (ImprovementOnSet(other, pending, places, inputs).value(new) >= other.value(new)).all()
+    assert (ImprovementOnSet(other, pending, places, features).value(new) >= other.value(new)).all()

@@ -115,7 +115,7 @@ class CredibleParticles(ParticleStrategy):
         own = known.some(self._credible_positions(cloud)).with_pending(
             self._pending_rows(known.joint)
         )
-        means, stds = own.model.mean_and_std(own.inputs.at(X, checked))
+        means, stds = own.model.mean_and_std(own.inputs.in_context(checked).at(X))
         means, scale = means + own.constants.unsqueeze(-1), own.outcomes.scale
         means = self.history.sign * own.outcomes.untransformed(means)
         return means, self.width * scale * stds
@@ -160,8 +160,8 @@ class CredibleParticles(ParticleStrategy):
         return x, row, {"mean": mean, "std": std, "model": model}
 
     def _bound(self, of: Ensemble, pending: Tensor, context: Tensor | None) -> HighestOfParticles:
-        model = of.with_pending(pending).model
-        return HighestOfParticles(model, of.constants, self.width, of.inputs, context)
+        model, features = of.with_pending(pending).model, of.inputs.in_context(context)
+        return HighestOfParticles(model, of.constants, self.width, features)
 
     def _recall(self, trial: Trial) -> PlayedCredible:
         played: Any = super()._recall(trial)

@@ -191,35 +191,33 @@ class ImprovementStrategy(ParticleStrategy):
             baseline = self._to_improve_on(cast(Tensor, baseline), within_limits, full, context)
             # At a pending point that is likely to break a limit, there is nothing to gain again.
             later = within_limits.with_pending(full.inputs.features(pending))
+        features = full.inputs.in_context(context)
 
         def improvement(of: Ensemble) -> Any:
-            inputs, like = of.inputs, of.constants
-            shape = len(like), 2, len(told) + len(pending), _NUM_DRAWS // 2
+            shape = len(of.parameters), 2, len(told) + len(pending), _NUM_DRAWS // 2
             generator = torch.Generator().manual_seed(seed)
-            normals = host.randn(shape, generator=generator, dtype=torch.float64).to(like)
+            normals = host.randn(shape, generator=generator, dtype=torch.float64).to(of.constants)
             normals = torch.cat([normals, -normals], dim=-1)
-            late = inputs.features(pending)
-            at: Any = baseline
-            if baseline is not None:
-                at = inputs.features(with_context(baseline, context))
-            own = IntegratedImprovement(of.model, late, at, normals, inputs, context)
+            late = full.inputs.features(pending)
+            at: Any = None if baseline is None else features.at(baseline)
+            own = IntegratedImprovement(of.model, late, at, normals, features)
             if self.deterministic:
                 return ImprovementElsewhere(own, self._taken(context))
             if points is None:
                 return own
-            return ImprovementOnSet(own, of.with_pending(pending).model, at, inputs, context)
+            return ImprovementOnSet(own, of.with_pending(pending).model, at, features)
 
         failed = self._rows_of(sorted(self.history.failed), told)
 
         def feasible_improvement(of: Ensemble) -> Objective:
             own = improvement(of)
             if later is not None:
-                own = TimesProbability(own, later, _WEIGHT, full.inputs, context)
+                own = TimesProbability(own, later, _WEIGHT, features)
             if not len(failed):
                 return own
             own = ImprovementElsewhere(own, self._among(failed, context))
             success = self._success(of.parameters, full)
-            return WhereLikely(own, success, 1.0, _LEAST_SUCCESS, full.inputs, context)
+            return WhereLikely(own, success, 1.0, _LEAST_SUCCESS, features)
 
         has_region = is_large and self.domain.dim > MANY_DIMENSIONS
         region = self._region(known, within_limits) if has_region else None
@@ -300,13 +298,13 @@ class ImprovementStrategy(ParticleStrategy):
     def _mean_objective(
         self, known: Ensemble, context: Tensor | None
     ) -> Callable[[Ensemble], Objective]:
-        mean = super()._mean_objective(known, context)
+        mean, features = super()._mean_objective(known, context), known.inputs.in_context(context)
         if not self.history.failed and not self.limits:
             return mean
 
         def mean_where_likely(of: Ensemble) -> Objective:
             events = self._events(of, known, context)
-            return WhereLikely(mean(of), events, 0.0, LEAST_FEASIBILITY, known.inputs, context)
+            return WhereLikely(mean(of), events, 0.0, LEAST_FEASIBILITY, features)
 
         return mean_where_likely
 
@@ -318,7 +316,7 @@ class ImprovementStrategy(ParticleStrategy):
 
         def probability(of: Ensemble) -> Objective:
             events = self._events(of, known, context)
-            return TimesProbability(None, events, 1.0, known.inputs, context)
+            return TimesProbability(None, events, 1.0, known.inputs.in_context(context))
 
         return self._best_of(probability, known, context)
 

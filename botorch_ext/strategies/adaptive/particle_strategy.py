@@ -229,7 +229,7 @@ class ParticleStrategy(Strategy):
         self, known: Ensemble, context: Tensor | None
     ) -> Callable[[Ensemble], Objective]:
         """What `recommend` maximises, for all or some of the ``known`` models."""
-        return lambda of: AverageMean(of.model, of.inputs, context)
+        return lambda of: AverageMean(of.model, of.inputs.in_context(context))
 
     def _mixture(self, context: Tensor | None) -> GPMixture:
         if not self._num_data:
