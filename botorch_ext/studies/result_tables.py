@@ -215,10 +215,7 @@ def values_of(
                 known[name] = tuple(value_of(each, None, decimal, unit) for each in repeats)
                 continue
             is_text = is_failed or name in (TRIAL, heads.note) or not text
-            if is_text:
-                value = original(text) if name == heads.note else text
-            else:
-                value = value_of(text, parameter, decimal, unit)
+            value = original(text) if is_text else value_of(text, parameter, decimal, unit)
             known[name] = None if value == "" else value
         except ValueError as error:
             hint = (
