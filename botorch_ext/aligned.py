@@ -28,6 +28,11 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def printable(text: str) -> str:
+    """A text without characters that would steer a terminal or break a line."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
 def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
     """The lines of a table whose columns have one width each."""
     rows = list(rows)

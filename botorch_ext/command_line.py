@@ -23,9 +23,10 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NoReturn
 
+from botorch_ext.aligned import printable
 from botorch_ext.exceptions import StudyError
 from botorch_ext.page.overview import Overview, read_overview, read_overviews
-from botorch_ext.page.words import counted, printable
+from botorch_ext.page.words import counted
 from botorch_ext.studies.written_tables import WrittenTable, is_workbook, require_openpyxl
 
 _PLACE = "a file, or a URL such as postgresql+psycopg://user@host/database"

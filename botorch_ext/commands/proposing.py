@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from botorch_ext.aligned import printable
 from botorch_ext.commands.result_columns import ResultColumns, result_columns
 from botorch_ext.exceptions import StudyError
-from botorch_ext.page.words import counted, printable
+from botorch_ext.page.words import counted
 from botorch_ext.studies.cell_values import last_place, number
 from botorch_ext.studies.sheets import Sheet
 

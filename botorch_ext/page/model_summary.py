@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from botorch_ext.aligned import cut
+from botorch_ext.aligned import cut, printable
 from botorch_ext.exceptions import StudyError
-from botorch_ext.page.words import counted, printable
+from botorch_ext.page.words import counted
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from botorch_ext.aligned import printable
 from botorch_ext.page.drawing import Picture
 from botorch_ext.page.groups import by_context, parts
 from botorch_ext.page.model_summary import ModelSummary, Prediction
@@ -17,7 +18,7 @@ from botorch_ext.page.parameters import Column, Columns
 from botorch_ext.page.pictures import pictures
 from botorch_ext.page.status import counts, seen_or_not
 from botorch_ext.page.strategy_description import arguments, called
-from botorch_ext.page.words import counted, duration, in_words, moment, number, printable, short
+from botorch_ext.page.words import counted, duration, in_words, moment, number, short
 
 # Rows from which on a table is folded.
 _MOST_OPEN = 12

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from botorch_ext.aligned import printable
 from botorch_ext.page.overview import Overview, State, TrialStory
 from botorch_ext.page.strategy_description import called
-from botorch_ext.page.words import counted, duration, in_words, moment, printable, short
+from botorch_ext.page.words import counted, duration, in_words, moment, short
 
 _STATES: tuple[State, ...] = ("told", "pending", "failed", "abandoned")
 _MOST_PENDING = 10

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from botorch_ext.aligned import aligned, free_names
+from botorch_ext.aligned import aligned, free_names, printable
 from botorch_ext.page.overview import Overview, TrialStory
 from botorch_ext.page.parameters import Column, Columns
-from botorch_ext.page.words import moment, number, printable, short
+from botorch_ext.page.words import moment, number, short
 from botorch_ext.studies.written_tables import WrittenTable
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from botorch_ext.aligned import cut
+from botorch_ext.aligned import cut, printable
 
 # Seconds in a unit, and from how many of them on it is used.
 _UNITS = (("day", 86400, 2), ("h", 3600, 2), ("min", 60, 2), ("s", 1, 1))
@@ -36,11 +36,6 @@ def number(value: float | None) -> str:
 def counted(count: int, noun: str) -> str:
     """A number of things."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def printable(text: str) -> str:
-    """A text without characters that would steer a terminal or break a line."""
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def short(text: str) -> str:

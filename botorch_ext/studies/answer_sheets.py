@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from botorch_ext.aligned import printable
 from botorch_ext.checks import named
 from botorch_ext.domains import Box, Domain, Space
 from botorch_ext.exceptions import TableError
 from botorch_ext.parameters import Choice, Parameter
 from botorch_ext.strategies import Strategy, Trial
-from botorch_ext.strategies.events import History, Measured
+from botorch_ext.strategies.events import History, Measured, Noted
 from botorch_ext.studies.cell_values import decimal_of, last_place, trial_id
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
 from botorch_ext.studies.result_tables import FAILED, measured, values_of
@@ -115,7 +116,7 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
     of all trials, such as ``botorch-ext trials --csv`` writes, may be filled in as well.
 
     A number of the sheet may be rounded: see the page on tables. A result may be ``failed``. A
-    column ``note`` may have notes.
+    column ``note`` may have notes. One that the trial had before is not new.
 
     Args:
         study: The study of the trials.
@@ -132,9 +133,11 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
     """
     heads, strategy = study.heads, study.strategy
     places = heads.read(sheet.heads, [TRIAL, *heads.needed, *heads.results], sheet.origin)
-    decimal = decimal_of(sheet, places, heads.parameters)
+    decimal = decimal_of(sheet, places, heads.parameters, heads.note)
     found = Answers()
     rows: dict[int, int] = {}
+    # Tables of all trials have notes without characters that cannot be printed.
+    noted = {(e.id, printable(e.text).strip()) for e in strategy.events if isinstance(e, Noted)}
     scales = _scales(strategy, heads)
     wrong = []
     for row in sheet.rows:
@@ -146,8 +149,8 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
             result = _result(row, places, heads, decimal, trial, strategy, scales)
             _sort(found, trial.id, result, strategy, correct)
             note = original(row.cells[places[heads.note]]) if heads.note in places else ""
-            if note and note != strategy.history.notes.get(trial.id):
-                found.notes[trial.id] = note
+            if note and (trial.id, printable(note)) not in noted:
+                found.notes[trial.id] = str(note)
         except ValueError as error:
             wrong.append(f"row {row.number}: {error}")
     if not wrong and not (found.values or found.failed or found.corrected or found.notes):

@@ -17,7 +17,12 @@ _AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 _SIGNS = {".": "point", ",": "comma"}
 
 
-def decimal_of(sheet: Sheet, places: Mapping[str, int], parameters: Mapping[str, Parameter]) -> str:
+def decimal_of(
+    sheet: Sheet,
+    places: Mapping[str, int],
+    parameters: Mapping[str, Parameter],
+    note: str | None = None,
+) -> str:
     """The decimal sign of the numbers of a sheet that are texts, which is one for the whole sheet.
 
     Where commas separate cells, it is a point. Elsewhere it is a comma if a number has one.
@@ -26,6 +31,7 @@ def decimal_of(sheet: Sheet, places: Mapping[str, int], parameters: Mapping[str,
         sheet: The sheet.
         places: From the names of columns to their places in the sheet.
         parameters: The parameters by name. Columns of choices are not looked at.
+        note: The name of the column of notes, which is not looked at either.
 
     Raises:
         TableError: All numbers that have a sign are such as ``1.234``, which may be a thousand.
@@ -35,7 +41,7 @@ def decimal_of(sheet: Sheet, places: Mapping[str, int], parameters: Mapping[str,
     numeric = {
         head: place
         for head, place in places.items()
-        if not isinstance(parameters.get(head), Choice)
+        if head != note and not isinstance(parameters.get(head), Choice)
     }
     numbers = [
         (row.number, head, text)

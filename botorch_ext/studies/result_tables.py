@@ -100,7 +100,8 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
         if mistakes:
             wrong.append(f"{where}: {'; '.join(mistakes)}")
         row = _result(where, known, heads, origin)
-        note = str(known[heads.note] or "") if heads.note in known else ""
+        cell = known.get(heads.note or "")
+        note = "" if cell is None else str(cell).strip()
         results.append(replace(row, value=value, outcomes=outcomes, std=std, note=note))
     if not results:
         wrong.append("there is no trial with a value")
@@ -341,7 +342,7 @@ def _rows(
         places = _read_places(table.heads, heads, needed, table.origin)
         if not table.rows:
             raise TableError(table.origin.message("there is no row below the names of the columns"))
-        decimal = decimal_of(table, places, heads.parameters)
+        decimal = decimal_of(table, places, heads.parameters, heads.note)
         rows = [
             (f"row {row.number}", *values_of(row.cells, places, heads, decimal))
             for row in table.rows

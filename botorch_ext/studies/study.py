@@ -285,8 +285,8 @@ class Study:
             correct: Whether trials may have a value already, which the new one then replaces.
 
         Raises:
-            UnknownTrialError: A trial is not pending.
-            ValueError: `tell` would refuse a value or outcomes.
+            UnknownTrialError: A trial is not pending, or one with a note does not exist.
+            ValueError: `tell` would refuse a value or outcomes, or a note is no text.
         """
         others, errors = outcomes or {}, stds or {}
         for name, given in (("outcomes", others), ("stds", errors)):

@@ -18,6 +18,7 @@ from botorch_ext.command_line import main
 from botorch_ext.page.overview import read_overviews
 from botorch_ext.page.words import duration
 from botorch_ext.strategies import RandomSearch
+from botorch_ext.studies.sheets import Sheet
 from tests.studies.commands import COMMANDS, refused, rows_of, shown, week, with_events
 from tests.studies.kept import at_random, gp_bucb
 
@@ -271,8 +272,21 @@ def test_a_column_of_notes_is_kept_also_of_trials_without_a_result(capsys, tmp_p
     assert said.splitlines() == lines
     assert study.strategy.history.notes == {0: "=hot", 1: "spilt"}
     # The sheet that the study writes says the same.
+    study.note(1, "spilt,\nthen wiped")
     shown(capsys, "trials", "lab.db", "-o", "all.csv")
     assert "nothing to tell" in refused(capsys, "tell", "lab.db", "all.csv")
+    # A sheet told again brings no note back.
+    assert "nothing to tell" in refused(capsys, "tell", "lab.db", "week.csv")
+
+
+def test_numbers_in_notes_are_no_decimal_signs(capsys):
+    study = bx.Study("lab.db", RandomSearch(bx.FiniteSet([[0.5]])))
+    shown(capsys, "ask", "lab.db")
+    Path("week.csv").write_text("trial;x0;value;note\n0;0.5;1.25;3,5\n")
+    assert "noted 1 trial: 0" in shown(capsys, "tell", "lab.db", "week.csv")
+    other = bx.Study("other.db", RandomSearch(bx.FiniteSet([[0.5]])))
+    other.attach_sheet(Sheet.read("week.csv"))
+    assert study.strategy.history.notes == other.strategy.history.notes == {0: "3,5"}
 
 
 def test_a_terminal_shows_how_long_a_command_takes(path, capsys, monkeypatch):

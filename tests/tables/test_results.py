@@ -137,7 +137,10 @@ def test_frames_of_pandas_with_what_is_missing():
         missing = frame.assign(**{column: pandas.array([frame[column].iloc[0], None], kind)})
         with pytest.raises(TableError, match=f"row 'tuesday': {column} is empty"):
             study.attach(missing)
-    assert len(study.attach(frame.astype({"solvent": "category", "equivalents": "int8"}))) == 2
+    frame = frame.astype({"solvent": "category", "equivalents": "int8"})
+    for notes, kept in (([0, None], {0: "0"}), ([" ", "hot "], {3: "hot"})):
+        study.attach(frame.assign(note=pandas.array(notes, "object")), repeat=True)
+        assert {**study.strategy.history.notes} == {0: "0"} | kept
 
 
 def test_a_result_twice_is_refused_and_a_correction_makes_another():
