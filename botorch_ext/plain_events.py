@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from botorch_ext.checks import is_text
@@ -155,27 +156,19 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _numbers(values: Any) -> list[float]:
-    if not isinstance(values, list):
-        raise ValueError(f"{values!r} is no list of numbers")
-    return [_number(value) for value in values]
-
-
-def _version(value: Any) -> str | None:
-    if not isinstance(value, str | None):
-        raise ValueError(f"{value!r} is no version")
+def _of_kind(value: Any, kinds: tuple[type, ...], what: str) -> Any:
+    if type(value) not in kinds:
+        raise ValueError(f"{value!r} {what}")
     return value
+
+
+def _numbers(values: Any) -> list[float]:
+    return [_number(value) for value in _of_kind(values, (list,), "is no list of numbers")]
 
 
 def _text(value: Any) -> str:
     if not is_text(value):
         raise ValueError(f"{value!r} is no text")
-    return value
-
-
-def _id(value: Any) -> int:
-    if type(value) is not int:
-        raise ValueError(f"{value!r} is no whole number")
     return value
 
 
@@ -185,14 +178,9 @@ def _ids(value: Any) -> tuple[int, ...]:
     return tuple(value)
 
 
-def _entries(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{value!r} has no entries")
-    return value
-
-
-_CHECKED = {
-    "id": _id,
+_entries = partial(_of_kind, kinds=(dict,), what="has no entries")
+_CHECKED: dict[str, Callable[[Any], Any]] = {
+    "id": partial(_of_kind, kinds=(int,), what="is no whole number"),
     "x": _numbers,
     "context": lambda given: None if given is None else _numbers(given),
     "info": _entries,
@@ -204,5 +192,5 @@ _CHECKED = {
     "text": _text,
     "parameters": _entries,
     "inside": _ids,
-    "version": _version,
+    "version": partial(_of_kind, kinds=(str, type(None)), what="is no version"),
 }

@@ -195,37 +195,25 @@ def _one_of(value: Any, name: str, allowed: tuple[Any, ...]) -> Any:
     return value
 
 
+def _of_kind(value: Any, name: str, kind: type | UnionType, what: str) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be {what}, got {short(value)}")
+    return value
+
+
 def _several(value: Any, name: str, decoder: _Decoder) -> tuple[Any, ...]:
-    if not isinstance(value, list | tuple):
-        raise ValueError(f"{name} must be a list, got {short(value)}")
-    return tuple(decoder(part, name) for part in value)
+    return tuple(decoder(part, name) for part in _of_kind(value, name, list | tuple, "a list"))
 
 
 def _or_none(value: Any, name: str, decoder: _Decoder) -> Any:
     return None if value is None else decoder(value, name)
 
 
-def _dict(value: Any, name: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{name} must be a dict, got {short(value)}")
-    return value
-
-
-def _text(value: Any, name: str) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{name} must be a text, got {short(value)}")
-    return value
-
-
-def _anything(value: Any, name: str) -> Any:
-    return value
-
-
 _SIMPLE: dict[Any, _Decoder] = {
-    Any: _anything,
+    Any: lambda value, name: value,
     int: _whole_number,
     float: partial(_number, allowed="finite"),
-    str: _text,
+    str: partial(_of_kind, kind=str, what="a text"),
     bool: flag,
-    dict[str, Any]: _dict,
+    dict[str, Any]: partial(_of_kind, kind=dict, what="a dict"),
 }
