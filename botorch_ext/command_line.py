@@ -27,7 +27,8 @@ from botorch_ext.aligned import printable
 from botorch_ext.exceptions import StudyError
 from botorch_ext.page.overview import Overview, read_overview, read_overviews
 from botorch_ext.page.words import counted
-from botorch_ext.studies.written_tables import WrittenTable, is_workbook, require_openpyxl
+from botorch_ext.studies.sheets import require_openpyxl
+from botorch_ext.studies.written_tables import WrittenTable, is_workbook
 
 _PLACE = "a file, or a URL such as postgresql+psycopg://user@host/database"
 _CONTEXT = "--context", "the context, for each of its columns"

@@ -277,11 +277,8 @@ class Overview:
 
     def scalars(self, story: TrialStory) -> dict[str, float | int | bool | str]:
         """The numbers and words in the info of a trial."""
-        return {key: known for key, known in story.info.items() if _is_scalar(known)}
-
-
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, bool | int | float | str)
+        scalar = bool | int | float | str
+        return {key: known for key, known in story.info.items() if isinstance(known, scalar)}
 
 
 def read_overviews(place: str | os.PathLike[str], name: str | None = None) -> list[Overview]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from botorch_ext.aligned import aligned, free_names, printable
 from botorch_ext.page.overview import Overview, TrialStory
 from botorch_ext.page.parameters import Column, Columns
 from botorch_ext.page.words import moment, number, short
-from botorch_ext.studies.written_tables import WrittenTable
+from botorch_ext.studies.written_tables import WrittenTable, time_cell
 
 
 def as_table(overview: Overview) -> WrittenTable:
@@ -39,7 +38,7 @@ def as_table(overview: Overview) -> WrittenTable:
     for story, known in zip(overview.stories, scalars, strict=True):
         first = story.first_value if story.corrections else None
         corrected = story.corrections[-1].at if story.corrections else None
-        times = [_time(at) for at in (story.asked_at, story.ended_at, corrected)]
+        times = list(map(time_cell, (story.asked_at, story.ended_at, corrected)))
         cells = [*_cells(story, columns, outcomes), *times[:2], first, times[2]]
         cells += [story.note] * overview.has_notes
         rows.append([_shown(cell) for cell in (*cells, *map(known.get, extra))])
@@ -78,11 +77,6 @@ def _value(column: Column, number: float) -> Any:
     if column.has_name and column.labels:
         return dict(column.labels).get(number, number)
     return int(number) if column.has_name and column.whole and number.is_integer() else number
-
-
-def _time(at: float | None) -> datetime | None:
-    """A time in seconds since 1970."""
-    return None if at is None else datetime.fromtimestamp(at, UTC)
 
 
 def _shown(cell: Any) -> Any:

@@ -182,7 +182,8 @@ class ColumnHeads:
         wanted = self.units.get(name)
         if wanted is None:
             raise ValueError(f"column {name} must have no unit, got {unit!r}")
-        if not _same_unit(wanted, unit):
+        # Compatible characters, such as ℃ and °C, are the same.
+        if len({unicodedata.normalize("NFKC", text.strip()) for text in (wanted, unit)}) == 2:
             raise ValueError(f"column {name} must be in {wanted}, got {unit!r}: convert its values")
         return name
 
@@ -216,10 +217,3 @@ def _columns(
     names = domain.names  # pyright: ignore[reportAttributeAccessIssue]
     conditions = domain.conditions if isinstance(domain, Box) else {}
     return dict.fromkeys(names), {}, {names[j] for j in conditions}
-
-
-def _same_unit(one: str, other: str) -> bool:
-    """Whether two units are the same text in compatible characters, such as ℃ and °C."""
-    return unicodedata.normalize("NFKC", one.strip()) == unicodedata.normalize(
-        "NFKC", other.strip()
-    )

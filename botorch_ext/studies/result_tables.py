@@ -363,10 +363,11 @@ def _rows(
             "a table must be a pandas data frame or a list of dicts, also for one row, got "
             f"{short(table)}; or give a point with its value"
         )
+    plain = [list(map(_plain, row)) for row in cells]
     filled = [
-        (f"row {short(label)}", [_plain(cell) for cell in row])
-        for label, row in zip(labels, cells, strict=True)
-        if not all(map(_is_empty, row))
+        (f"row {short(label)}", row)
+        for label, row in zip(labels, plain, strict=True)
+        if any(cell is not None and str(cell).strip() for cell in row)
     ]
     if not filled:
         raise TableError("a table must have rows, got " + ("empty ones alone" if cells else "none"))
@@ -416,11 +417,6 @@ def _plain(cell: Any) -> Any:
     # pandas.NA cannot be compared.
     is_missing = cell is None or type(cell).__name__ in ("NAType", "NaTType")
     return None if is_missing or (isinstance(cell, float) and math.isnan(cell)) else cell
-
-
-def _is_empty(cell: Any) -> bool:
-    plain = _plain(cell)
-    return plain is None or (isinstance(plain, str) and not plain.strip())
 
 
 def _key(trial: Trial, value: float) -> tuple[float, ...]:

@@ -201,12 +201,19 @@ def _stripped(cell: str) -> str:
     return cell if isinstance(cell, NumberCell) else cell.strip()
 
 
-def _workbook(content: bytes, name: str) -> list[list[str]]:
-    """The rows of the first sheet of a workbook. Its numbers are `NumberCell`."""
+def require_openpyxl() -> None:
+    """Raises an ImportError that says what to install where workbooks cannot be read or written."""
     try:
-        from openpyxl import load_workbook
+        import openpyxl  # noqa: F401 - which reads and writes workbooks
     except ImportError as error:
         raise ImportError("workbooks need openpyxl: pip install 'botorch-ext[studies]'") from error
+
+
+def _workbook(content: bytes, name: str) -> list[list[str]]:
+    """The rows of the first sheet of a workbook. Its numbers are `NumberCell`."""
+    require_openpyxl()
+    from openpyxl import load_workbook
+
     try:
         book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
         sheet: Any = book.worksheets[0]

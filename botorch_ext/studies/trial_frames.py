@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from botorch_ext.aligned import free_names
@@ -13,6 +12,7 @@ from botorch_ext.plain_events import BESIDE, PlainRecord
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.answers.tables import frame
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
+from botorch_ext.studies.written_tables import time_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,8 +56,8 @@ def trials_frame(
         "state": [_state(trial.id, strategy) for trial in shown],
     }
     after: dict[str, list[Any]] = {
-        "asked_at": [_moment(asked.get(trial.id)) for trial in shown],
-        "ended_at": [_moment(ended.get(trial.id)) for trial in shown],
+        "asked_at": [time_cell(asked.get(trial.id)) for trial in shown],
+        "ended_at": [time_cell(ended.get(trial.id)) for trial in shown],
     }
     for key in ("mean", "std"):
         found = [trial.info.get(key) for trial in shown]
@@ -139,7 +139,3 @@ def _state(id: int, strategy: Strategy) -> str:
     if id in history.failed:
         return "failed"
     return "abandoned" if id in history.abandoned else "pending"
-
-
-def _moment(at: float | None) -> datetime | None:
-    return None if at is None else datetime.fromtimestamp(at, UTC)

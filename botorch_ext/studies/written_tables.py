@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from botorch_ext.studies.sheets import harmless, written
+from botorch_ext.studies.sheets import harmless, require_openpyxl, written
 
 # The widths of the columns of a workbook, in characters.
 _LEAST_WIDTH, _MOST_WIDTH = 8, 40
@@ -80,12 +80,9 @@ def is_workbook(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).lower().endswith(".xlsx")
 
 
-def require_openpyxl() -> None:
-    """Raises an ImportError that says what to install where workbooks cannot be written."""
-    try:
-        import openpyxl  # noqa: F401 - which writes workbooks
-    except ImportError as error:
-        raise ImportError("workbooks need openpyxl: pip install 'botorch-ext[studies]'") from error
+def time_cell(at: float | None) -> datetime | None:
+    """A time in seconds since 1970 as a cell."""
+    return None if at is None else datetime.fromtimestamp(at, UTC)
 
 
 def _fill(cell: Any, content: Any) -> None:
