@@ -114,7 +114,9 @@ class StrategyNode(ExternalGenerationNode):
         **arguments: Any,
     ) -> None:
         started = time.monotonic()
-        self._contexts = _checked_contexts(contexts)
+        if isinstance(contexts, str) or not all(isinstance(name, str) for name in contexts):
+            raise ValueError(f"contexts must be a list of names of parameters, got {contexts!r}")
+        self._contexts = tuple(contexts)
         self._recipe = _checked_recipe(algorithm, arguments, num_points, self._contexts)
         # Checked now, so that the experiment can be saved when it is under way.
         self._saved = _as_text({"algorithm": algorithm, **self._recipe.arguments})
@@ -344,13 +346,9 @@ class StrategyNode(ExternalGenerationNode):
         hints = _SAVED | _SAVED_BY_AX
         if args.keys() != hints.keys():
             raise ValueError(f"a saved node must have {sorted(hints)}, got {short(sorted(args))}")
-        registries = {
-            "decoder_registry": decoder_registry,
-            "class_decoder_registry": class_decoder_registry,
-        }
-        given = {
-            key: object_from_json(part, **registries) if key in _SAVED_BY_AX else part
-            for key, part in args.items()
+        given = args | {
+            key: object_from_json(args[key], decoder_registry, class_decoder_registry)
+            for key in _SAVED_BY_AX
         }
         for key, part in given.items():
             if not _is_of(part, hints[key]):
@@ -408,12 +406,6 @@ def _from_text(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"saved arguments cannot be read: {error}") from error
     return arguments
-
-
-def _checked_contexts(contexts: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(contexts, str) or not all(isinstance(name, str) for name in contexts):
-        raise ValueError(f"contexts must be a list of names of parameters, got {contexts!r}")
-    return tuple(contexts)
 
 
 def _checked_recipe(

@@ -41,21 +41,19 @@ def lock_of(storage: BaseStorage, study_id: int) -> AbstractContextManager[Any] 
     Returns:
         The lock as a context manager; None if the storage has no lock or its file cannot be made.
     """
-    storage = getattr(storage, "_backend", storage) if _is_cached(storage) else storage
+    if type(storage).__name__ == "_CachedStorage":
+        storage = getattr(storage, "_backend", storage)
     if isinstance(storage, RDBStorage) and storage.engine.dialect.name == "postgresql":
         return _locked_server(storage.engine, study_id)
     file = _file_of(storage)
     if file == "":
-        return _lock_in_memory(storage)
+        with _guard:
+            return _of_memory.setdefault(storage, threading.Lock())
     if file is None:
         return None
     # Threads wait for each other too, since each has a lock of its own. Every user may lock it.
     lock = FileLock(file + _SUFFIX, mode=0o666, thread_local=False)
     return _locked_file(lock) if _is_possible(lock) else None
-
-
-def _is_cached(storage: BaseStorage) -> bool:
-    return type(storage).__name__ == "_CachedStorage"
 
 
 def _file_of(storage: BaseStorage) -> str | None:
@@ -81,11 +79,6 @@ def _found_file(storage: BaseStorage) -> str | None:
             rows = connection.exec_driver_sql("PRAGMA database_list").fetchall()
         return next((file or "" for _, name, file in rows if name == "main"), "")
     return None
-
-
-def _lock_in_memory(storage: BaseStorage) -> Any:
-    with _guard:
-        return _of_memory.setdefault(storage, threading.Lock())
 
 
 def _is_possible(lock: BaseFileLock) -> bool:

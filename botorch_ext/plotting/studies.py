@@ -106,7 +106,7 @@ def plot_feedback(strategy: Strategy, ax: Axes | None = None) -> Axes:
     if not states:
         raise ValueError("strategy must have asked something, got no trial")
     ax = axes_or_new(ax)
-    phased = isinstance(strategy, PhasedElimination)
+    phased, linewidth = isinstance(strategy, PhasedElimination), min(2.0, 300 / len(states))
     for state, color in _COLORS.items():
         ids = [id for id in states if states[id][0] == state]
         if ids:
@@ -114,7 +114,7 @@ def plot_feedback(strategy: Strategy, ax: Axes | None = None) -> Axes:
             label = state if state in (_PENDING, _ABANDONED) else f"told {state}"
             if state == _IN_TIME and not phased:
                 label = "told"
-            ax.hlines(ids, ids, ends, color=color, linewidth=_line_width(len(states)), label=label)
+            ax.hlines(ids, ids, ends, color=color, linewidth=linewidth, label=label)
     if isinstance(strategy, PhasedElimination):
         for round in strategy.rounds:
             ax.axvline(round.first, color="black", linewidth=0.8, linestyle=":")
@@ -133,10 +133,6 @@ def plot_feedback(strategy: Strategy, ax: Axes | None = None) -> Axes:
     for line in ax.legend(fontsize="small", loc="lower left").get_lines():
         line.set_linewidth(2.0)
     return ax
-
-
-def _line_width(num_trials: int) -> float:
-    return min(2.0, 300 / num_trials)
 
 
 def _states(strategy: Strategy) -> dict[int, tuple[str, int]]:

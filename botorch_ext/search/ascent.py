@@ -153,7 +153,8 @@ def feasible_ascent(
     step = starts.new_full((k,), first_step)
     rows = torch.arange(k, device=starts.device)
     for _ in range(num_steps):
-        direction = torch.where(_free_coordinates(x, g), g, 0)
+        is_held = ((x <= 0) & (g < 0)) | ((x >= 1) & (g > 0))  # at a face
+        direction = torch.where(is_held, 0, g)
         direction = direction / direction.norm(dim=-1, keepdim=True).clamp_min(1e-300)
         moves = (step[:, None] * lengths).unsqueeze(-1) * direction.unsqueeze(-2)  # k x s x d
         trial = (x.unsqueeze(-2) + moves).clamp(0, 1).flatten(0, 1)
@@ -273,8 +274,3 @@ def slsqp(
             options={"ftol": tolerance, "maxiter": max_iterations},
         )
     return found.x
-
-
-def _free_coordinates(x: Tensor, g: Tensor) -> Tensor:
-    """The coordinates that are not held at a face."""
-    return ~(((x <= 0) & (g < 0)) | ((x >= 1) & (g > 0)))

@@ -310,9 +310,6 @@ class Machine:
     def _abandon(self, share: float, noise: float, failed: bool = False) -> None:
         id = self._one(self.pending, share)
         self.strategy.abandon(id, failed=failed)
-        self._note_gone(id, failed)
-
-    def _note_gone(self, id: int, failed: bool) -> None:
         self.pending.remove(id)
         for kind in ("abandoned", *(["failed"] if failed else [])):
             self.ids[kind] = sorted([*self.ids[kind], id])
@@ -333,9 +330,6 @@ class Machine:
         assert trial.info.get("attached") is True and torch.equal(trial.x, x)
         given.fill_(99.0)
         spoil_trial(trial)
-        self._note_attached(value)
-
-    def _note_attached(self, value: float) -> None:
         id = len(self.offered)
         self.offered.append(id)
         self.values[id] = value
