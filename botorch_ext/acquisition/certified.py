@@ -276,22 +276,17 @@ class CertifiedSafe(AcquisitionFunction):
                     if not len(x):
                         raise ValueError("choices must have a certified point, got none")
                 else:
-                    x, value = self._ascend(
-                        self._box(bounds), num_restarts, raw_samples, seed + place
-                    )
+                    box = self._box(bounds)
+                    known = self._known(box)
+                    spread = self._set.spread(box, known, raw_samples, seed + place)
+                    starts = torch.cat([known, spread])
+                    x, value = self._set.maximize(self._values, box, starts, num_restarts)
                 points.append(x)
                 values.append(value)
         finally:
             if q > 1:
                 self.set_X_pending(before)
         return torch.cat(points), torch.cat(values)
-
-    def _ascend(
-        self, box: Box, num_restarts: int, raw_samples: int, seed: int
-    ) -> tuple[Tensor, Tensor]:
-        known = self._known(box)
-        starts = torch.cat([known, self._set.spread(box, known, raw_samples, seed)])
-        return self._set.maximize(self._values, box, starts, num_restarts)
 
     def _values(self, X: Tensor) -> Tensor:
         return self.acqf(X.unsqueeze(-2))

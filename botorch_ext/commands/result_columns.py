@@ -202,17 +202,10 @@ def _doubtful(
         if _DATE.fullmatch(text):
             doubtful.append(f"row {row} is the date {short(text)}")
         elif is_of_numbers and _number(text, decimal, column.unit) is None:
-            doubtful.append(f"row {row} is {short(text)}, which is no number{_sign_hint(text)}")
+            is_with_other_sign = _number(text, None, None) is not None
+            hint = " with the decimal sign of the others" if is_with_other_sign else ""
+            doubtful.append(f"row {row} is {short(text)}, which is no number{hint}")
     return doubtful
-
-
-def _sign_hint(text: str) -> str:
-    """What may be wrong with a text that is a number in other sheets."""
-    try:
-        number(text)
-    except ValueError:
-        return ""
-    return " with the decimal sign of the others"
 
 
 def _is_of_numbers(texts: Sequence[str], decimal: str) -> bool:
@@ -222,7 +215,7 @@ def _is_of_numbers(texts: Sequence[str], decimal: str) -> bool:
     return bool(numbers) and 2 * len(numbers) >= len(told)
 
 
-def _number(text: str, decimal: str, unit: str | None = "%") -> float | None:
+def _number(text: str, decimal: str | None, unit: str | None = "%") -> float | None:
     """The finite number of a text; None where it is none."""
     try:
         value = number(text, decimal, unit)

@@ -68,36 +68,30 @@ def params_outside(box: Box, x: Tensor) -> dict[str, Any]:
     values = {}
     for name, parameter in box.parameters.items():
         number = numbers.get(name, parameter.ends[0])
-        is_one = name not in numbers or _has_codes(box, name) or _is_value(parameter, number)
+        is_one = name not in numbers or parameter.line is None or _is_value(parameter, number)
         values[name] = parameter.decoded(number) if is_one else number
     return values
 
 
 def _numbers(box: Box, params: Mapping[str, Any], name: str) -> list[float]:
-    known = box.parameters if isinstance(box, Space) else box.names
-    require_known(params, known, name)
     parameters = box.parameters if isinstance(box, Space) else {}
-    if isinstance(box, Space):
-        for each, parameter in box.parameters.items():
-            if each in params and (_has_codes(box, each) or each not in box.names):
-                try:
-                    parameter.encoded(params[each])
-                except ValueError as error:
-                    raise OutsideDomainError(f"{each} {error} in {name}") from None
+    require_known(params, parameters or box.names, name)
+    for each, parameter in parameters.items():
+        if each in params and (parameter.line is None or each not in box.names):
+            try:
+                parameter.encoded(params[each])
+            except ValueError as error:
+                raise OutsideDomainError(f"{each} {error} in {name}") from None
     numbers = []
     for each in box.names:
         if each not in params:
             raise ValueError(f"{name} must have {each}, got values for {list(params)} only")
-        is_code = isinstance(box, Space) and _has_codes(box, each)
+        is_code = each in parameters and parameters[each].line is None
         value = parameters[each].encoded(params[each]) if is_code else params[each]
         numbers.append(one_number(value, each))
         if not math.isfinite(numbers[-1]):
             raise ValueError(f"{each} must be finite, got {params[each]} in {name}")
     return numbers
-
-
-def _has_codes(space: Space, name: str) -> bool:
-    return space.parameters[name].line is None
 
 
 def _is_value(parameter: Any, number: float) -> bool:

@@ -71,7 +71,7 @@ class ColumnHeads:
             contexts, more, empty = _columns(space.domain)
             known, optional = known | more, optional | empty
         elif space is not None:
-            contexts = {f"context{j}": None for j in range(_context_dim(strategy))}
+            contexts = {f"context{j}": None for j in range(strategy._context_dim or 0)}
         outcomes: dict[str, str | None] = dict.fromkeys(strategy.outcome_names)
         outcomes |= strategy.outcome_units
         names = [TRIAL, *params, *contexts, objective, *outcomes]
@@ -197,14 +197,6 @@ def name_and_unit(text: str) -> tuple[str, str | None]:
     """The name and the unit of a head; None where it has no unit."""
     found = _WITH_UNIT.fullmatch(text)
     return (found["name"], found["unit"]) if found is not None else (text, None)
-
-
-def _context_dim(strategy: Strategy) -> int:
-    """d_z, or 0 where neither the domain of contexts nor a trial says it."""
-    space, trials = strategy.context_space, strategy.history.trials
-    if space is not None and space.dim is not None:
-        return space.dim
-    return len(trials[0].context) if trials and trials[0].context is not None else 0
 
 
 def _columns(
