@@ -136,7 +136,7 @@ def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_csv(ask)
     _add_named(ask, *_CONTEXT)
     tell = _command(commands, "tell", "telling", "tells the results that were filled in")
-    _add_sheet(tell, "sheet", "the CSV file of ask, with results, or a workbook (.xlsx)")
+    _add_sheet(tell, "sheet", "the CSV file of ask, with results and notes, or a workbook (.xlsx)")
     does = "results may differ from those told before, and replace them"
     tell.add_argument("--correct", action="store_true", help=does)
     attach = _command(commands, "attach", "telling", "adds earlier results")

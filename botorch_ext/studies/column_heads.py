@@ -83,7 +83,7 @@ class ColumnHeads:
                     f"objective, outcomes, contexts and parameters must have names that differ "
                     f"from each other and from {TRIAL!r}, got {name!r} twice"
                 )
-        note = None if _NOTE in (*names, std) else _NOTE
+        note = None if _NOTE in map(str.casefold, (*names, std or "")) else _NOTE
         return cls(params, contexts, objective, unit, outcomes, std, optional, known, note)
 
     def head(self, name: str) -> str:
@@ -177,7 +177,7 @@ class ColumnHeads:
         stem, unit = name_and_unit(text)
         same = [name for name in names if name.casefold() == stem.casefold()]
         name = stem if stem in same else same[0] if len(same) == 1 else None
-        if name is None or unit is None:
+        if name is None or unit is None or name == self.note:
             return name
         wanted = self.units.get(name)
         if wanted is None:

@@ -100,6 +100,14 @@ def test_columns_are_found_by_name_and_others_are_named():
         )
 
 
+def test_notes_have_a_column_unless_another_one_has_its_name():
+    row = {"x0": 0.5, "NOTE (by Ada)": "hot", "value": 1.5}
+    for objective, notes in (("value", {0: "hot"}), ("Note", {})):
+        study = bx.Study(f"{objective}.db", RandomSearch(bx.Box([(0, 1)])), objective=objective)
+        study.attach([row] if notes else [{"x0": 0.5, "note": 1.5}])
+        assert study.strategy.history.notes == notes
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_contexts_are_columns(named):
     context = bx.Space(humidity=bx.Real(0, 1), site=bx.Choice(["A"])) if named else 1
