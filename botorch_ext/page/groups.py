@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from botorch_ext.page.overview import Overview, TrialStory
-from botorch_ext.page.strategy_description import bases
+from botorch_ext.page.strategy_description import as_dict, bases, listed
 from botorch_ext.page.words import short
 
 # Members that are shown.
@@ -129,8 +129,7 @@ def _stages(key: str, stories: dict[int | str, list[TrialStory]]) -> list[Stage]
 def _share(info: dict[str, Any]) -> float | None:
     """The share of the domain that was left, as the first trial of a round records it."""
     for key in ("opening", "plan"):
-        record = info.get(key)
-        volume = record.get("volume") if isinstance(record, dict) else None
+        volume = as_dict(info.get(key)).get("volume")
         if isinstance(volume, int | float) and 0 <= volume <= 1:
             return float(volume)
     return None
@@ -140,9 +139,7 @@ def _given_up(overview: Overview) -> list[str]:
     """Levels that the data refuted, and when."""
     words = []
     for story in overview.stories:
-        refuted = story.info.get("refuted")
-        records = refuted if isinstance(refuted, list) else []
-        levels = [record.get("level") for record in records if isinstance(record, dict)]
+        levels = [as_dict(each).get("level") for each in listed(story.info.get("refuted"))]
         named = [f"level {level}" for level in levels if isinstance(level, int)]
         if named:
             words.append(f"Refuted before trial {story.id}: {', '.join(named)}.")

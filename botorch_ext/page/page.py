@@ -17,7 +17,7 @@ from botorch_ext.page.overview import Overview, TrialStory
 from botorch_ext.page.parameters import Column, Columns
 from botorch_ext.page.pictures import pictures
 from botorch_ext.page.status import counts, seen_or_not
-from botorch_ext.page.strategy_description import arguments, called
+from botorch_ext.page.strategy_description import arguments, as_dict, called
 from botorch_ext.page.words import counted, duration, in_words, moment, number, short
 
 # Rows from which on a table is folded.
@@ -171,8 +171,7 @@ def _pictures(overview: Overview, now: float, model: ModelSummary) -> tuple[list
 
 
 def _versions(overview: Overview) -> str:
-    versions = overview.description.get("versions")
-    known = versions.items() if isinstance(versions, dict) else ()
+    known = as_dict(overview.description.get("versions")).items()
     return ", ".join(f"{short(key)} {in_words(given)}" for key, given in known if given)
 
 

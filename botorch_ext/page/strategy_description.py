@@ -125,12 +125,9 @@ def called(description: dict[str, Any]) -> str:
 
 def arguments(description: dict[str, Any]) -> list[tuple[str, str]]:
     """The arguments of a strategy by name, in words; those that are None are left out."""
-    strategy = description.get("strategy")
-    if not isinstance(strategy, dict):
-        return []
     return [
         (short(key), _alike(part) if key in ("bases", "bounds") else in_words(part))
-        for key, part in strategy.items()
+        for key, part in as_dict(description.get("strategy")).items()
         if key != "class" and part is not None
     ]
 
