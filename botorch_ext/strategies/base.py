@@ -799,6 +799,7 @@ class Strategy(NotedWarnings):
         found = Predictions.of(
             self._mixture(checked), rows, self.domain, levels, self._context_domain
         )
+        found = replace(found, feasibility=self._feasibilities(rows, checked))
         if outside:
             warnings.warn(
                 f"{len(outside)} of {len(rows)} points lie outside the domain, where the model "
@@ -877,11 +878,9 @@ class Strategy(NotedWarnings):
         _, trials = self._after_asking(num, "num", context, actions)
         batch = torch.stack([trial.x for trial in trials])
         pending = [self.history.trials[id].x for id in self.pending]
-        feasibility = None
-        if self.limits:
-            feasible = self._feasibilities(pending, checked)
-            pending = [x for x, share in zip(pending, feasible, strict=True) if share >= 0.5]
-            feasibility = batch.new_tensor(self._feasibilities(batch, checked))
+        feasibility = self._feasibilities(with_context(batch, checked), checked)
+        if feasibility is not None:
+            pending = [x for x in pending if cast(float, self._feasibility(x, checked)) >= 0.5]
         return gain_of(
             mixture,
             with_context(torch.cat([evaluated, *(x[None] for x in pending)]), checked),
@@ -1152,15 +1151,15 @@ class Strategy(NotedWarnings):
             f"{type(self).__name__} has no model of the objective, and predicts nothing"
         )
 
-    def _feasibility(self, x: Tensor, context: Tensor | None) -> float | None:
-        """The probability that a ``d``-dim point is feasible, as for `Recommendation`; None without
-        limits."""
+    def _feasibilities(self, rows: Tensor, context: Tensor | None) -> Tensor | None:
+        """The probabilities that ``n x (d + d_z)`` joint rows are feasible, as for
+        `Recommendation`: ``n``; None without limits."""
         return None
 
-    def _feasibilities(self, X: Iterable[Tensor], context: Tensor | None) -> list[float]:
-        """The probabilities that points are feasible, 1 where no limit is known."""
-        own = (self._feasibility(x, context) for x in X)
-        return [1.0 if share is None else share for share in own]
+    def _feasibility(self, x: Tensor, context: Tensor | None) -> float | None:
+        """The same of a ``d``-dim point in a context."""
+        found = self._feasibilities(with_context(x, context).unsqueeze(0), context)
+        return None if found is None else float(found)
 
     def _evaluated_actions(self, context: Tensor | None) -> Tensor:
         """The ``n x d`` evaluated points that may be the best, to be compared in a ``d_z``-dim

@@ -75,6 +75,9 @@ def test_a_study_with_a_limit_by_sheets_and_the_command_line(folder, capsys):
     assert "keeps all limits with probability: " in said
     assert study.recommended().params["time"] <= 5
     assert "as good as every evaluated point with probability: " in said
+    (folder / "points.csv").write_text("time\n2\n8\n", encoding="utf-8")
+    low, high = csv.DictReader(shown(capsys, "predict", "lab.db", "points.csv").splitlines())
+    assert 1 >= float(low["within limits"]) > float(high["within limits"]) >= 0
     assert "a gain like this " in shown(capsys, "stop", "lab.db")
     assert plot_regret({"lab": study}).lines
 

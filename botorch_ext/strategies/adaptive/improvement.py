@@ -320,17 +320,17 @@ class ImprovementStrategy(ParticleStrategy):
 
         return self._best_of(probability, known, context)
 
-    def _feasibility(self, x: Tensor, context: Tensor | None) -> float | None:
+    def _feasibilities(self, rows: Tensor, context: Tensor | None) -> Tensor | None:
         if not self.limits:
             return None
-        joint = with_context(x, context)
+        known = self._current(context)[1]
+        F = known.inputs.features(rows)
+        found = self._events(known, known, context).log_probability(F).exp()
         if self.deterministic:  # what was measured is known, also where a limit is just kept
             X, _ = self._maximised()
-            if bool((X[self._are_eligible(len(X))] == joint).all(dim=-1).any()):
-                return 1.0
-        known = self._current(context)[1]
-        F = known.inputs.features(joint.unsqueeze(0))
-        return float(self._events(known, known, context).log_probability(F).exp())
+            kept = X[self._are_eligible(len(X))]
+            found[(rows.unsqueeze(1) == kept).all(dim=-1).any(dim=-1)] = 1.0
+        return found
 
     def _success(self, parameters: Tensor, known: Ensemble) -> Feasibility:
         """The model of success under some hyperparameter samples, given all trials that have a

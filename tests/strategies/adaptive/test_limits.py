@@ -66,6 +66,10 @@ def test_the_point_asked_has_the_most_improvement_times_probability_of_the_dense
     assert first.info["log_improvement"] == pytest.approx(float(improvement[0]), abs=1e-4)
     values = improvement + 2 * within.log().sum(dim=0)
     assert values[0] > values[1:].max() - 1e-2
+    strategy.ask()  # which records the hyperparameter samples
+    found = strategy.predict(points[:9])
+    assert_close(found.feasibility, within[:, :9].prod(dim=0), rtol=0, atol=1e-6)
+    assert found.readable["within limits"] == [round(p, 3) for p in found.feasibility.tolist()]
 
 
 def test_the_gradient_is_that_of_finite_differences():
