@@ -328,8 +328,8 @@ class ImprovementStrategy(ParticleStrategy):
         found = self._events(known, known, context).log_probability(F).exp()
         if self.deterministic:  # what was measured is known, also where a limit is just kept
             X, _ = self._maximised()
-            kept = X[self._are_eligible(len(X))]
-            found[(rows.unsqueeze(1) == kept).all(dim=-1).any(dim=-1)] = 1.0
+            for kept in X[self._are_eligible(len(X))]:
+                found = found.masked_fill((rows == kept).all(dim=-1), 1.0)
         return found
 
     def _success(self, parameters: Tensor, known: Ensemble) -> Feasibility:
