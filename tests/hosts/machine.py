@@ -18,7 +18,8 @@ from botorch_ext.integrations.host_trials import HostTrial
 from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.recipes import Recipe
 from botorch_ext.parameters import Integer, Real
-from botorch_ext.strategies import Abandoned, Asked, Attached, Event, Strategy
+from botorch_ext.strategies import Asked, Attached, Event, Strategy
+from botorch_ext.strategies.events import Measured
 
 SPACE = bx.Space(
     depth=Integer(2, 9), kind=bx.Choice(("rbf", "linear", "poly")), rate=Real(1e-3, 0.5, log=True)
@@ -256,8 +257,9 @@ def said(event: Event) -> Any:
         value = event.value if isinstance(event, Attached) else None
         context = None if trial.context is None else trial.context.tolist()
         return type(event).__name__, trial.id, trial.x.tolist(), context, trial.info, value
-    last = event.failed if isinstance(event, Abandoned) else event.value
-    return type(event).__name__, event.id, last
+    if isinstance(event, Measured):
+        return type(event).__name__, event.id, event.value
+    return repr(event)
 
 
 quietly = pytest.mark.filterwarnings(
