@@ -186,19 +186,18 @@ class ImprovementStrategy(ParticleStrategy):
             baseline = choices.actions
         if is_large and not (self.history.outside or self.limits):
             baseline = None  # all rows: the same result in less time
+        features, late = full.inputs.in_context(context), full.inputs.features(pending)
         later = within_limits = self._within_limits(context)
         if within_limits is not None:
             baseline = self._to_improve_on(cast(Tensor, baseline), within_limits, full, context)
             # At a pending point that is likely to break a limit, there is nothing to gain again.
-            later = within_limits.with_pending(full.inputs.features(pending))
-        features = full.inputs.in_context(context)
+            later = within_limits.with_pending(late)
 
         def improvement(of: Ensemble) -> Any:
             shape = len(of.parameters), 2, len(told) + len(pending), _NUM_DRAWS // 2
             generator = torch.Generator().manual_seed(seed)
             normals = host.randn(shape, generator=generator, dtype=torch.float64).to(of.constants)
             normals = torch.cat([normals, -normals], dim=-1)
-            late = full.inputs.features(pending)
             at: Any = None if baseline is None else features.at(baseline)
             own = IntegratedImprovement(of.model, late, at, normals, features)
             if self.deterministic:
