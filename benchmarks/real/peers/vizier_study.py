@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 from vizier import pyvizier as vz
 from vizier.service import clients
 from vizier.service import pyvizier as service
@@ -26,6 +27,7 @@ class VizierStudy:
     """
 
     def __init__(self, parameters: Sequence[Parameter], seed: int, evaluations: int) -> None:
+        jax.clear_caches()  # each run adds gigabytes of compiled programs
         self._parameters = parameters
         config = service.StudyConfig(algorithm="DEFAULT")
         root = config.search_space.root
