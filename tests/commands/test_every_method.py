@@ -41,33 +41,31 @@ def filled(sheet, value, outcomes):
 
 def play(entry, place, folder):
     """Begins a study, continues it by commands, and compares it with the strategy alone."""
-    alone, study, values = entry.make(), bx.Study(place, entry.make()), {}
-    contexts = [entry.scenario.offer(step, 0).get("context") for step in range(4)]
+    alone, study = entry.make(), bx.Study(place, entry.make())
+    contexts = [entry.scenario.offer(step, 0).get("context") for step in range(3)]
     for context in contexts[:2]:
         with suppress(WaitingForObservations):
             study.ask(context=context)
             alone.ask(context=context)
     assert len(study.pending) == len(alone.pending)
     del study
-    for number, context in enumerate(contexts[2:]):
-        sheet = folder / f"{number}.csv"
-        first = alone.pending[0]
-        values[first] = entry.value(
-            *(getattr(alone.history.trials[first], k) for k in ("x", "context"))
-        )
-        assert main(["ask", place, "--pending", "--csv", str(sheet)]) == 0
-        outcomes = others(alone, values[first])
-        filled(sheet, values[first], outcomes)
-        assert main(["tell", place, str(sheet)]) == 0
-        alone.tell(first, values[first], outcomes)
-        try:
-            trial = alone.ask(context=context)
-        except WaitingForObservations:
-            assert main(["ask", place, *named(context)]) == 2
-        else:
-            assert main(["ask", place, *named(context)]) == 0
-            again = bx.Study(place).strategy.history.trials
-            assert torch.equal(again[trial.id].x, trial.x) and len(again) == trial.id + 1
+    sheet = folder / "pending.csv"
+    first = alone.pending[0]
+    known = alone.history.trials[first]
+    value = entry.value(known.x, known.context)
+    outcomes = others(alone, value)
+    assert main(["ask", place, "--pending", "--csv", str(sheet)]) == 0
+    filled(sheet, value, outcomes)
+    assert main(["tell", place, str(sheet)]) == 0
+    alone.tell(first, value, outcomes)
+    try:
+        trial = alone.ask(context=contexts[2])
+    except WaitingForObservations:
+        assert main(["ask", place, *named(contexts[2])]) == 2
+    else:
+        assert main(["ask", place, *named(contexts[2])]) == 0
+        again = bx.Study(place).strategy.history.trials
+        assert torch.equal(again[trial.id].x, trial.x) and len(again) == trial.id + 1
     assert main(["status", place]) == 0
     page = folder / "page.html"
     assert main(["report", place, "--without-model", "-o", str(page)]) == 0

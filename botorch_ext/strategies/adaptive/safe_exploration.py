@@ -240,11 +240,7 @@ class SafeExploration(Strategy):
         """
         if self.refuted_at is not None:
             return None
-        here = self._somewhere(self.checked_context(context))
-        settled, _ = here.interval(here.safest())
-        places = here.highest(), here.highest_possible([])
-        inside, outside = (here.interval(place)[1] - settled for place in places)
-        return inside, max(outside, 0.0)
+        return _certificate(self._somewhere(self.checked_context(context)))
 
     def recommend(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
         """The certified point whose value is best in the worst case, which need not have been
@@ -260,8 +256,10 @@ class SafeExploration(Strategy):
             NoCertifiedPointError: If no certified point is known in the context.
             ValueError: If `ask` would refuse the context.
         """
-        here = self._somewhere(self.checked_context(context))
-        place = here.safest() if self.refuted_at is None else self._best_seed(here)
+        return self._recommended(self._somewhere(self.checked_context(context)))
+
+    def _recommended(self, here: Any) -> tuple[Tensor, float]:
+        place = here.safest if self.refuted_at is None else self._best_seed(here)
         return here.point(place), self.history.sign * here.interval(place)[0]
 
     def report(self) -> dict[str, Any]:
@@ -280,8 +278,10 @@ class SafeExploration(Strategy):
         """
         inside = outside = recommended = None
         if self.context_space is None:
-            inside, outside = self.certificate() or (None, None)
-            recommended = {"x": self.recommend()[0].tolist()}
+            here = self._somewhere(None)
+            if self.refuted_at is None:
+                inside, outside = _certificate(here)
+            recommended = {"x": self._recommended(here)[0].tolist()}
         return super().report() | {
             "certified": self._size if self._is_listed else None,
             "inside": inside,
@@ -487,6 +487,15 @@ class SafeExploration(Strategy):
             f"that nothing is certified any more{pending}",
             ModelRefutedWarning,
         )
+
+
+def _certificate(here: Any) -> tuple[float, float]:
+    """How much better than the recommended point a certified point may be, and one that may be
+    safe."""
+    settled, _ = here.interval(here.safest)
+    places = here.highest(), here.highest_possible([])
+    inside, outside = (here.interval(place)[1] - settled for place in places)
+    return inside, max(outside, 0.0)
 
 
 def _check_model(model: Any, points: Tensor) -> None:

@@ -97,6 +97,7 @@ class SafeList:
             raise ValueError(f"rule must return the row of a certified point, got {row}")
         return row
 
+    @property
     def safest(self) -> int:
         """The certified place with the highest lower bound of the value."""
         return _highest(self._value.lower, self.certified)
@@ -197,6 +198,7 @@ class SafeBox:
             raise ValueError(f"rule must return a certified point, got {X.tolist()}")
         return X[0].detach()
 
+    @cached_property
     def safest(self) -> Tensor:
         return self._best(lambda X: self._value.now.bounds(X)[0])
 

@@ -157,7 +157,7 @@ def test_steps_in_a_box_are_those_of_dense_algebra_on_a_grid(box, scales, option
 
 def test_no_rule_leaves_what_is_safe_in_a_box():
     sizes = []
-    for seed in range(24):
+    for seed in range(12):
         problem = Problem(LINE, (1.0,), seed)
 
         def nearest_limit(X, strategy, seed, problem=problem):
@@ -171,7 +171,7 @@ def test_no_rule_leaves_what_is_safe_in_a_box():
             told(strategy, trial, problem.results(trial.x))
         assert strategy.refuted_at is None
         sizes.append(int((strategy.slack(LINE.sample(100, seed=0)) >= 0).sum()))
-    assert sum(size > 10 for size in sizes) > 12
+    assert sum(size > 10 for size in sizes) > 6
 
 
 def test_asked_points_stay_certified_unless_a_result_is_corrected():

@@ -153,7 +153,7 @@ def test_no_weights_of_the_observations_give_a_narrower_bound(seed):
 @pytest.mark.parametrize("method", ["bpe", "certified_bucb"])
 def test_the_maximiser_is_lost_in_no_run(method):
     k = rbf(0.3)
-    for seed in range(200):
+    for seed in range(60):
         domain = bx.FiniteSet(drawn(25, 1 + seed % 2, seed=seed))
         problem = bx.problems.RKHSFunction.random(domain, k, 2.0, noise_std=0.1, seed=seed)
         given = {"noise_variance": 0.01, "rkhs_bound": 2.0, "noise_std": 0.1, "bounds": "ladder"}
