@@ -271,8 +271,11 @@ def _report(given: argparse.Namespace) -> tuple[str, str]:
 def _require_writable(given: argparse.Namespace) -> None:
     """Raises an error, before anything is asked, where a workbook cannot be written, or where a
     sheet would replace a file, which may be filled in."""
-    if is_workbook(given.new_file or given.output or ""):
+    file = given.new_file or given.output or ""
+    if is_workbook(file):
         require_openpyxl()
+    if file.lower().endswith((".ods", ".xls")):
+        raise StudyError(f"{file} must be named as .csv or as .xlsx, which can be written")
     if given.new_file is None:
         return
     target = Path(given.new_file)

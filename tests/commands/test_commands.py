@@ -316,7 +316,7 @@ def test_several_studies_in_one_place(capsys):
     assert bx.Study("lab.db", name="second").pending == []
 
 
-def test_a_sheet_is_never_written_over_a_file(folder, capsys):
+def test_a_sheet_is_never_written_over_a_file_or_with_the_name_of_another_format(folder, capsys):
     study = bx.Study("lab.db", RandomSearch(bx.Box([(0, 1)])))
     said = shown(capsys, "ask", "lab.db", "-n", "2", "--csv", "new.csv")
     assert said == "wrote new.csv with 2 trials: 0, 1\n"
@@ -327,7 +327,10 @@ def test_a_sheet_is_never_written_over_a_file(folder, capsys):
     assert "may be filled in: name another file" in refused(
         capsys, "ask", "lab.db", "--csv", "to_do.csv"
     )
-    assert (folder / "to_do.csv").read_text() == "filled in" and study.pending == [0, 1]
+    assert (folder / "to_do.csv").read_text() == "filled in"
+    said = refused(capsys, "ask", "lab.db", "--csv", "new.ods")
+    assert "new.ods must be named as .csv or as .xlsx" in said
+    assert not (folder / "new.ods").exists() and study.pending == [0, 1]
 
 
 def test_a_copy_of_an_open_study_lacks_nothing(folder, capsys):
