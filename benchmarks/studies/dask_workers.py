@@ -61,7 +61,9 @@ def play(seed: int, workers: int, trials: int, interval: float, folder: Path) ->
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["distributed", "benchmarks.studies.objectives"])
     forkserver.ensure_running()
-    dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+    # Dask gives up what four workers died with, which is not rare where one dies every second.
+    more = {"distributed.scheduler.allowed-failures": trials}
+    dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"} | more)
     cluster = LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
