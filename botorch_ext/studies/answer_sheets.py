@@ -138,6 +138,10 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
     rows: dict[int, int] = {}
     # Tables of all trials have notes without characters that cannot be printed.
     noted = {(e.id, printable(e.text).strip()) for e in strategy.events if isinstance(e, Noted)}
+    results: dict[int, list[Measured]] = {}
+    for event in strategy.events:
+        if isinstance(event, Measured):
+            results.setdefault(event.id, []).append(event)
     scales = _scales(strategy, heads)
     wrong = []
     for row in sheet.rows:
@@ -147,7 +151,7 @@ def answers_of(study: Study, sheet: Sheet, correct: bool = False) -> Answers:
                 raise ValueError(f"trial {trial.id} is in row {rows[trial.id]} as well")
             rows[trial.id] = row.number
             result = _result(row, places, heads, decimal, trial, strategy, scales)
-            _sort(found, trial.id, result, strategy, correct)
+            _sort(found, trial.id, result, strategy.history, results.get(trial.id, []), correct)
             note = original(row.cells[places[heads.note]]) if heads.note in places else ""
             if note and (trial.id, printable(note)) not in noted:
                 found.notes[trial.id] = str(note)
@@ -168,11 +172,21 @@ def _sort(
     found: Answers,
     id: int,
     result: _Answer,
-    strategy: Strategy,
+    history: History,
+    results: Sequence[Measured],
     correct: bool,
 ) -> None:
-    """Adds what a row says of a trial to the answers."""
-    history, value = strategy.history, result.value
+    """Adds what a row says of a trial to the answers.
+
+    Args:
+        found: The answers.
+        id: The id of the trial.
+        result: What the row says.
+        history: What was told of all trials.
+        results: The events with the result of the trial, before and after corrections.
+        correct: Whether the value may replace another one that was told.
+    """
+    value = result.value
     if value is None:
         if id in history.pending:
             found.empty.append(id)
@@ -183,15 +197,15 @@ def _sort(
             found.values[id] = value
             found.add(id, result)
     elif correct and id in history.values and not isinstance(value, str):
-        if result.is_same(_results_of(id, strategy)[-1]):
+        if result.is_same(results[-1]):
             found.known.append(id)
         else:
             found.corrected[id] = value
             found.add(id, result)
     else:
-        _require_known(id, result, strategy)
+        _require_known(id, result, history, results)
         found.known.append(id)
-        if id in history.values and not result.is_same(_results_of(id, strategy)[-1]):
+        if id in history.values and not result.is_same(results[-1]):
             now = _Answer.told(id, history)
             found.outdated.append(f"trial {id}: the sheet has {result}, the study {now}")
 
@@ -339,17 +353,11 @@ def _is_asked(
     return is_rounded and scale is not None and scale.are_near(given, asked)
 
 
-def _results_of(id: int, strategy: Strategy) -> list[Measured]:
-    """The events with the result of a trial, before and after corrections."""
-    return [each for each in strategy.events if isinstance(each, Measured) and each.id == id]
-
-
-def _require_known(id: int, result: _Answer, strategy: Strategy) -> None:
+def _require_known(id: int, result: _Answer, history: History, results: Sequence[Measured]) -> None:
     """Raises a ValueError unless a trial that is not pending had this answer, also before a
     correction."""
-    history = strategy.history
     if id in history.values:
-        if not any(map(result.is_same, _results_of(id, strategy))):
+        if not any(map(result.is_same, results)):
             raise ValueError(
                 f"trial {id} is told already, {_Answer.told(id, history)}; correct, or tell "
                 f"--correct, changes a value, got {result}"
