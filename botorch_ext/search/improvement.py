@@ -30,9 +30,9 @@ _ONE_POINT = 1e-6
 _FAR_BELOW = 1e9
 # Lower than any log improvement, and far enough above the lowest number to compute with.
 _LOWEST = -1e100
-# By how much a point that is not likely enough ranks lower: more than log improvements differ. In
-# ascents the threshold is higher by the margin, and below it values fall by the slope times the
-# difference of the log probabilities, so that ascents end just above the threshold.
+# By how much a point that is not likely enough ranks lower. In ascents the threshold is higher by
+# the margin, and below it values fall by the slope times the difference of the log probabilities, so
+# that ascents end just above the threshold.
 _TOO_RISKY, _MARGIN, _SLOPE = 1e4, 0.01, 100.0
 _COEFFICIENTS = (-3.0, 15.0, -105.0, 945.0, -10395.0)
 
@@ -313,7 +313,7 @@ class WhereLikely(TimesProbability):
     below a threshold rank below all others. Its other arguments are those of `TimesProbability`.
 
     Args:
-        threshold: The threshold, a probability. Differences of the objective are small beside 1e4.
+        threshold: The threshold, a probability. Values of the objective are far below 1e4.
     """
 
     def __init__(
@@ -323,9 +323,13 @@ class WhereLikely(TimesProbability):
         self._least = math.log(threshold)
 
     def value(self, X: Tensor) -> Tensor:
-        """The ``n`` values at ``n x d`` points."""
+        """The ``n`` values at ``n x d`` points. Low ones at likely points are raised, in the same
+        order: near exact rows log improvements fall below any number that risky points lose."""
         log, value = self._values(X)
-        return torch.where(log < self._least, value - _TOO_RISKY, value)
+        floor = -0.5 * _TOO_RISKY
+        raised = floor - (floor - value).clamp_min(0).log1p()
+        likely = torch.where((value < floor) & (value > 0.5 * _LOWEST), raised, value)
+        return torch.where(log < self._least, value - _TOO_RISKY, likely)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The ``n`` values and the ``n x d`` gradients at ``n x d`` points of the least of `cuts`,

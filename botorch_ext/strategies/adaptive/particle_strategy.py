@@ -423,7 +423,7 @@ class ParticleStrategy(Strategy):
                 means = ensemble.mean_at_rows()
             else:
                 means = ensemble.mean(with_context(actions, context))
-            if self.history.outside or self.limits:  # the highest means may be outside
+            if self.history.outside or self.limits:  # the highest means may be outside of `box`
                 means = means.masked_fill(~box.contains(actions), -math.inf)
             best = actions[highest_first(means, _NUM_BEST)]
             if region is not None or self.history.outside:

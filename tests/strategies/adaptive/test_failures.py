@@ -94,6 +94,23 @@ def test_no_point_below_the_threshold_is_asked_while_another_one_is_above():
     assert num_low > 100  # the threshold excludes points
 
 
+def test_no_deterministic_point_below_the_threshold_is_asked_while_another_one_is_above():
+    space = bx.Space(x=bx.Real(0, 1, step=0.05))
+    strategy, num_low = bx.algorithms.integrated_ei(space, FEW, deterministic=True), 0
+    for _ in range(14):
+        answer(strategy, strategy.ask(), lambda x: float(x), lambda x: x > 0.6)
+    points = space.listed
+    while len(strategy.history.trials) < len(points):
+        asked = torch.stack([trial.x for trial in strategy.history.trials])
+        left = points[~(points == asked[:, None]).all(dim=-1).any(dim=0)]
+        success = dense_success(strategy, strategy.posterior.parameters, left)
+        trial = strategy.ask()
+        assert trial.info["success"] >= 0.7 or success.max() < 0.7
+        num_low += int((success < 0.7).sum())
+        answer(strategy, trial, lambda x: float(x), lambda x: x > 0.6)
+    assert num_low > 10
+
+
 def test_a_failed_point_is_not_asked_again_while_another_is_left():
     points = bx.FiniteSet([[0.0], [1.0], [2.0]])
     strategy = bx.algorithms.integrated_ei(points, FEW, num_initial=3)
