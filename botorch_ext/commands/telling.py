@@ -90,6 +90,11 @@ def tell(given: argparse.Namespace) -> str:
         f"corrected trial {id} from {history.value_told(id)} to {value}"
         for id, value in answers.corrected.items()
     ]
+    lines += [
+        f"the standard error {std} of trial {id} was dropped; correct --std gives it one"
+        for id, std in history.stds.items()
+        if id in answers.corrected and id not in answers.stds
+    ]
     study.tell_all(
         answers.values | answers.corrected,
         outcomes=answers.outcomes,

@@ -67,11 +67,14 @@ class _Answer(NamedTuple):
         value: The value or those of repeats; `FAILED`; or None where nothing is filled in.
         outcomes: The outcomes by name.
         std: The standard error of the value, or None.
+        has_std: Whether it says that there is a standard error or none; not in a sheet without a
+            column for it.
     """
 
     value: float | tuple[float, ...] | str | None
     outcomes: dict[str, float]
     std: float | None = None
+    has_std: bool = True
 
     @classmethod
     def told(cls, id: int, history: History) -> _Answer:
@@ -82,7 +85,8 @@ class _Answer(NamedTuple):
     def is_same(self, event: Measured) -> bool:
         """Whether an event has this answer; tables of all trials have the averages of repeats."""
         is_value = self.value in (event.value, event.repeats or None)
-        return is_value and (self.outcomes, self.std) == (event.outcomes, event.std)
+        is_std = self.std == event.std or not self.has_std
+        return is_value and is_std and self.outcomes == event.outcomes
 
     def __str__(self) -> str:
         """The result in a message."""
@@ -265,7 +269,7 @@ def _result(
         raise ValueError("; ".join(wrong))
     if not filled or given[heads.objective] == FAILED:
         return _Answer(given[heads.objective], {})
-    return _Answer(*measured(given, heads))
+    return _Answer(*measured(given, heads), heads.std in places)
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,22 @@ def test_a_sheet_tells_repeats_and_standard_errors(folder, capsys, separator):
     assert (last.values[0], last.stds[0], last.repeats[0]) == (85.0, 0.7, (84.0, 86.0))
 
 
+def test_a_sheet_without_standard_errors_keeps_them(folder, capsys):
+    study = begun()
+    times = [f"{trial.params['time']!r}" for trial in study.ask(2)]
+    study.tell(0, 84.1, std=0.5)
+    sheet = f"trial,time,yield\n0,{times[0]},84.1\n1,{times[1]},70.2\n"
+    (folder / "filled.csv").write_text(sheet, encoding="utf-8")
+    said = "told 1 trial: 1\ntold before: 1 trial: 0\n"
+    assert shown(capsys, "tell", "lab.db", "filled.csv", "--correct") == said
+    assert study.strategy.history.stds == {0: 0.5}
+    (folder / "filled.csv").write_text(sheet.replace("84.1", "84.3"), encoding="utf-8")
+    assert "trial 0 from 84.1 to 84.3\nthe standard error 0.5 of trial 0 was dropped" in shown(
+        capsys, "tell", "lab.db", "filled.csv", "--correct"
+    )
+    assert bx.Study("lab.db").strategy.history.stds == {}
+
+
 @pytest.mark.parametrize("minimize", [False, True])
 def test_a_table_attaches_them_and_all_trials_show_them(folder, capsys, minimize):
     study = begun(minimize=minimize)
