@@ -139,9 +139,11 @@ def abandon(given: argparse.Namespace) -> str:
 
 
 def withdraw(given: argparse.Namespace) -> str:
-    """Takes an attached result back."""
-    opened(given).withdraw(given.trial)
-    return f"withdrew trial {given.trial}\n"
+    """Takes back an attached result, or that a trial failed."""
+    study = opened(given)
+    has_failed = given.trial in study.strategy.history.failed
+    study.withdraw(given.trial)
+    return f"withdrew {'the failure of ' if has_failed else ''}trial {given.trial}\n"
 
 
 def note(given: argparse.Namespace) -> str:

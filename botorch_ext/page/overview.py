@@ -429,9 +429,9 @@ def _follow(
         story.note = record.text
         return
     if record.kind == "withdrawn":
-        if story.state != "attached":
+        if story.state not in ("attached", "failed"):
             raise ValueError(f"trial {record.id} is {story.state}")
-        story.end("withdrawn", at)
+        story.end("withdrawn" if story.state == "attached" else "abandoned", at)
         story.outcomes = {}
         return
     if record.kind == "corrected":

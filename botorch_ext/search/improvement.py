@@ -31,8 +31,8 @@ _FAR_BELOW = 1e9
 # Lower than any log improvement, and far enough above the lowest number to compute with.
 _LOWEST = -1e100
 # By how much a point that is not likely enough ranks lower. In ascents the threshold is higher by
-# the margin, and below it values fall by the slope times the difference of the log probabilities, so
-# that ascents end just above the threshold.
+# the margin, and below it values fall by the slope times the difference of the log probabilities,
+# so that ascents end just above the threshold.
 _TOO_RISKY, _MARGIN, _SLOPE = 1e4, 0.01, 100.0
 _COEFFICIENTS = (-3.0, 15.0, -105.0, 945.0, -10395.0)
 

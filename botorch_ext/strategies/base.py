@@ -521,17 +521,19 @@ class Strategy(NotedWarnings):
         self._happen(self._in_sign(replace(event, outcomes=outcomes)))
 
     def withdraw(self, id: int | Trial) -> None:
-        """Takes an attached result back, which is then no observation any more.
+        """Takes an attached result back, which is then no observation any more; or takes back that
+        a trial failed, which is then abandoned as one that did not fail.
 
         The trials that were asked stand, and the attached trial keeps its id. Everything that is
-        computed from values is computed again, as if the result had never been attached.
-        Hyperparameters that were fitted are fitted again at the next ask.
+        computed from results is computed again, as if the result had never been attached, or the
+        trial had not failed. Hyperparameters that were fitted are fitted again at the next ask.
 
         Args:
-            id: The attached trial, or its id.
+            id: The attached or failed trial, or its id.
 
         Raises:
-            UnknownTrialError: If the trial was not attached, or is already withdrawn.
+            UnknownTrialError: If the trial was not attached and has not failed, or is already
+                withdrawn.
         """
         self._happen(Withdrawn(id_of(id, self.history.trials)))
 
@@ -1338,22 +1340,27 @@ class Strategy(NotedWarnings):
                     self._note_once(said, ModelRefutedWarning)
 
     def _corrected(self, events: Sequence[Event]) -> Self:
-        """The state after all events, with the corrected values, and without those that were
-        withdrawn, up to the last such change. Warnings that were raised before are not raised
-        again."""
+        """The state after all events, with the corrected values, and without results and failures
+        that were withdrawn, up to the last such change. Warnings that were raised before are not
+        raised again."""
         first_state = _StateBeforeEvents(self) if self._first is None else self._first
         after: Self = first_state.state.clone()
         after._first = first_state
         first = events[: _num_until_corrected(events)]
         gone = {event.id for event in first if isinstance(event, Withdrawn)}
+        failures = [event for event in first if isinstance(event, Abandoned) and event.failed]
+        excused = gone.intersection(event.id for event in failures)
         after._take_as_asked(True)
         for event in as_told_right(first):
             with after.within(after):
                 if isinstance(event, Change):
-                    after.check_event(event)
+                    if event.id not in excused:
+                        after.check_event(event)
                     after._forget_fits(event.id)
                     if isinstance(event, Withdrawn):
                         after._note_withdrawn(event)
+                elif isinstance(event, Abandoned) and event.id in excused:
+                    after._take(replace(event, failed=False))
                 elif isinstance(event, Attached) and event.trial.id in gone:
                     after.check_event(event)
                     after._apply(Placeholder(event.trial))

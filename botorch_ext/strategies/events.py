@@ -244,7 +244,8 @@ class Corrected(Measured, _OfTrial):
 
 @dataclass(frozen=True)
 class Withdrawn(_OfTrial):
-    """The event that an attached result was taken back. Its trial keeps its id.
+    """The event that an attached result was taken back, or that a trial failed. Its trial keeps its
+    id.
 
     Args:
         id: The id of the trial.
@@ -497,6 +498,8 @@ class History:
                 new.trials = self.trials.with_item(trial)
             case Corrected(id):
                 new.corrected = self.corrected | {id}
+            case Withdrawn(id) if not self.is_attached(id):
+                new.failed = self.failed - {id}
             case Withdrawn(id):
                 new.withdrawn = self.withdrawn | {id}
                 for name in ("values", "outcomes", "stds", "repeats"):
@@ -558,7 +561,8 @@ class History:
             case Corrected():
                 kind, can_come = "trials that have a value", is_told or is_attached
             case Withdrawn():
-                kind, can_come = "attached results", is_attached
+                kind = "attached results or failed trials"
+                can_come = is_attached or id in self.failed
             case Noted():
                 kind, can_come = "trials", 0 <= id < len(self.trials)
         if can_come:

@@ -438,14 +438,14 @@ class Study:
         self._kept.change(lambda strategy: strategy.correct(id, value, outcomes, std=std))
 
     def withdraw(self, id: int | Trial) -> None:
-        """Takes an attached result back, as `Strategy.withdraw` does.
+        """Takes back an attached result, or that a trial failed, as `Strategy.withdraw` does.
 
         Args:
-            id: The attached trial, or its id.
+            id: The attached or failed trial, or its id.
 
         Raises:
-            UnknownTrialError: The trial was not attached, is already withdrawn, or is one of
-                another study.
+            UnknownTrialError: The trial was not attached and has not failed, is already withdrawn,
+                or is one of another study.
         """
         self._kept.change(lambda strategy: strategy.withdraw(id))
 

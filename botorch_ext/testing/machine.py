@@ -154,9 +154,8 @@ class Machine:
             kind = "ask"
         if kind in ("correct", "confirm") and not self.values:
             kind = "ask"
-        if (kind == "withdraw" and not self.ids["attached"]) or (
-            kind == "note" and not self.offered
-        ):
+        can_withdraw = self.ids["attached"] or self.ids["failed"]
+        if (kind == "withdraw" and not can_withdraw) or (kind == "note" and not self.offered):
             kind = "ask"
         self.law = LAWS[kind]
         getattr(self, f"_{kind.replace(' ', '_')}")(share, noise)
@@ -269,11 +268,14 @@ class Machine:
         self.ids["corrected"] = sorted({*self.ids["corrected"], id})
 
     def _withdraw(self, share: float, noise: float) -> None:
-        id = self._one(self.ids["attached"], share)
+        id = self._one([*self.ids["attached"], *self.ids["failed"]], share)
         self.strategy.withdraw(id)
-        del self.values[id]
-        self.ids["attached"].remove(id)
-        self.ids["withdrawn"] = sorted([*self.ids["withdrawn"], id])
+        if id in self.ids["failed"]:
+            self.ids["failed"].remove(id)
+        else:
+            del self.values[id]
+            self.ids["attached"].remove(id)
+            self.ids["withdrawn"] = sorted([*self.ids["withdrawn"], id])
         self.is_straight = False
 
     def _note(self, share: float, noise: float) -> None:
@@ -376,7 +378,8 @@ class Machine:
             Abandoned(id, failed=True) for id in ids
         ]
         events += [Corrected(id, -0.27, self._others(-0.27)) for id in list(self.values)[:1]]
-        events += [Withdrawn(id) for id in self.ids["attached"][:1]]
+        wrong = (*self.ids["attached"][:1], *self.ids["failed"][:1])
+        events += [Withdrawn(id) for id in wrong]
         events += [Noted(id, "dull") for id in range(len(self.offered))[:1]]
         if strategy.refuses_wider is None and (wider := _wider(strategy)):
             events.append(Widened(len(self.offered), wider))
@@ -470,8 +473,8 @@ class Machine:
             yield lambda strategy, id=id: strategy.abandon(id, failed=True)
         for told in list(self.values)[:1]:
             yield lambda strategy, told=told: strategy.correct(told, -0.4, self._others(-0.4))
-        for attached in self.ids["attached"][:1]:
-            yield lambda strategy, attached=attached: strategy.withdraw(attached)
+        for wrong in (*self.ids["attached"][:1], *self.ids["failed"][:1]):
+            yield lambda strategy, wrong=wrong: strategy.withdraw(wrong)
         if self.strategy.refuses_attached is None:
             yield lambda strategy: strategy.attach(
                 x, 0.1, offer.get("context"), outcomes=self._others(0.1)

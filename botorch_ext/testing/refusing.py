@@ -23,6 +23,7 @@ def impossible_calls(
     """Calls that nothing can accept now, and the error of each."""
     history, pending, told = strategy.history, strategy.pending, list(strategy.history.values)
     gone, x = sorted(history.abandoned | history.withdrawn), strategy.domain.sample(1, seed=0)[0]
+    final = [id for id in gone if id not in history.failed]
     context = offer.get("context")
     for value in (NAN, INF, None, "1"):
         for id in pending[:1]:
@@ -35,6 +36,7 @@ def impossible_calls(
         yield (lambda i=id: strategy.abandon(i)), UnknownTrialError
     for id in (*pending[:1], *gone[:1], 999, -1, None, "0"):
         yield (lambda i=id: strategy.correct(i, 0.1)), UnknownTrialError
+    for id in (*pending[:1], *final[:1], 999, -1, None, "0"):
         yield (lambda i=id: strategy.withdraw(i)), UnknownTrialError
     for id in (999, -1, None, "0"):
         yield (lambda i=id: strategy.note(i, "dull")), UnknownTrialError

@@ -258,7 +258,14 @@ def test_an_attached_result_is_withdrawn_and_a_note_kept(path, clock, capsys):
     assert ">in another unit</td>" in page.read_text()
     assert shown(capsys, "note", path, "1", "") == "removed the note of trial 1\n"
     assert shown(capsys, "note", path, "5", "") == "removed the note of trial 5\n"
-    assert "note" not in rows_of(shown(capsys, "trials", path, "--csv"))[0]
+    rows = rows_of(shown(capsys, "trials", path, "--csv"))
+    assert "note" not in rows[0]
+    (failed,) = (row["trial"] for row in rows if row["state"] == "failed")
+    said = f"withdrew the failure of trial {failed}\n"
+    assert shown(capsys, "withdraw", path, failed) == said
+    assert rows_of(shown(capsys, "trials", path, "--csv"))[int(failed)]["state"] == "abandoned"
+    status = shown(capsys, "status", path)
+    assert "5 asked: 2 told, 1 pending, 2 abandoned; 1 withdrawn; 1 corrected" in status
 
 
 def test_a_column_of_notes_is_kept_also_of_trials_without_a_result(capsys, tmp_path):

@@ -77,6 +77,31 @@ def test_a_study_goes_on_from_the_events_of_a_withdrawn_result(method):
     assert question(again, {}) == question(strategy, {})
 
 
+@every_method
+def test_a_withdrawn_failure_is_as_if_the_trial_had_not_failed(method):
+    strategy, never = made_on_set(method), made_on_set(method)
+    for own, failed in ((strategy, True), (never, False)):
+        for step in range(4):
+            trial = own.ask()
+            value = value_of(trial.x, None)
+            if step == 1:
+                own.abandon(trial, failed=failed)
+                own.withdraw(trial) if failed else None
+            else:
+                own.tell(trial, value, others(own, value))
+    assert strategy.report()["failed"] == [] and strategy.report()["abandoned"] == [1]
+    assert strategy.history.trials[-1].x.equal(never.history.trials[-1].x)
+    for one, other in zip(strategy.evaluated(), never.evaluated(), strict=True):
+        assert torch.equal(one, other)
+    again = made_on_set(method)
+    again.replay(strategy.events)
+    assert state(again) == state(strategy)
+    asked = question(strategy, {})
+    assert question(again, {}) == asked
+    if not entry_of(method).refits_after_correction:
+        assert asked["x"] == question(never, {})["x"]
+
+
 def test_particles_that_were_fewer_for_more_results_are_replayed(monkeypatch):
     monkeypatch.setattr("botorch_ext.hyperparameters.particles._FEWER_FROM", (8,))
     strategy = algorithms.integrated_ei(sessions.box())
@@ -155,7 +180,9 @@ def test_what_cannot_be_withdrawn_or_noted_is_refused_as_a_whole():
         for event in (Withdrawn(id), Noted(99, "x")):
             with pytest.raises(UnknownTrialError, match=r"id must be one of the (attached|trials)"):
                 strategy.replay([event])
-        with pytest.raises(UnknownTrialError, match=f"attached results, got {id}: {why}"):
+        with pytest.raises(
+            UnknownTrialError, match=f"attached results or failed trials, got {id}: {why}"
+        ):
             strategy.withdraw(id)
     with pytest.raises(UnknownTrialError, match="withdrawn; attach adds its result"):
         strategy.correct(withdrawn, 0.3)
