@@ -12,7 +12,7 @@ from botorch_ext.exceptions import NoObservationsError, OutsideDomainWarning
 from botorch_ext.page.overview import read_overview
 from botorch_ext.page.status import seen_or_not
 from botorch_ext.page.words import counted, number
-from botorch_ext.strategies.answers.recommendation import LEAST_FEASIBILITY
+from botorch_ext.strategies.answers.recommendation import lines_of_feasibility
 from botorch_ext.studies.result_tables import points_of, trials_of_points
 from botorch_ext.studies.study import Study
 from botorch_ext.studies.trial_frames import settings_of
@@ -68,9 +68,7 @@ def recommended(given: argparse.Namespace) -> str:
         shortfall = _in_three(found.shortfall)
         lines.append(f"{objective}, expected shortfall from the best evaluated point: {shortfall}")
     if found.feasibility is not None:
-        lines.append(f"keeps all limits with probability: {_in_three(found.feasibility)}")
-        if found.feasibility < LEAST_FEASIBILITY:
-            lines.append(f"No point was found that keeps them with {LEAST_FEASIBILITY:g}.")
+        lines += lines_of_feasibility(found.feasibility)
     return "".join(f"{line}\n" for line in lines)
 
 

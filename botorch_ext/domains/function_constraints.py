@@ -184,8 +184,11 @@ class FunctionConstraints(Immutable):
     def _compared(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """How far points are inside each comparison, ``n x k``, and the sums of absolute terms."""
         values = {name: a + b * X[:, j] for name, (j, a, b) in self.lines.items()}
-        # With a column, so that texts of parameters with one value are a column too.
-        pairs = [torch.stack(each.slack(values)) + 0 * X[:, 0] for each in self.comparisons]
+        # With a column, so that texts of no parameter, or of those with one value, are one too.
+        zero = 0 * X[:, 0]
+        pairs = [
+            torch.stack([own + zero for own in each.slack(values)]) for each in self.comparisons
+        ]
         both = torch.stack(pairs, dim=-1) if pairs else X.new_zeros(2, len(X), 0)
         return both[0], both[1]
 

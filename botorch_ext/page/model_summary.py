@@ -75,7 +75,7 @@ class ModelSummary:
 
     @property
     def least_feasibility(self) -> float:
-        """The probability with which the recommended point should keep all limits."""
+        """The probability with which the recommended point should be feasible."""
         from botorch_ext.strategies.answers.recommendation import LEAST_FEASIBILITY
 
         return LEAST_FEASIBILITY

@@ -880,12 +880,14 @@ class Strategy(NotedWarnings):
         _, trials = self._after_asking(num, "num", context, actions)
         batch = torch.stack([trial.x for trial in trials])
         pending = [self.history.trials[id].x for id in self.pending]
+        pending = torch.stack(pending) if pending else evaluated[:0]
         feasibility = self._feasibilities(with_context(batch, checked), checked)
-        if feasibility is not None:
-            pending = [x for x in pending if cast(float, self._feasibility(x, checked)) >= 0.5]
+        if feasibility is not None and len(pending):
+            known = self._feasibilities(with_context(pending, checked), checked)
+            pending = pending[cast(Tensor, known) >= 0.5]
         return gain_of(
             mixture,
-            with_context(torch.cat([evaluated, *(x[None] for x in pending)]), checked),
+            with_context(torch.cat([evaluated, pending]), checked),
             with_context(batch, checked),
             self.domain,
             self._seed_of(len(self.history.trials)),
@@ -1155,7 +1157,7 @@ class Strategy(NotedWarnings):
 
     def _feasibilities(self, rows: Tensor, context: Tensor | None) -> Tensor | None:
         """The probabilities that ``n x (d + d_z)`` joint rows are feasible, as for
-        `Recommendation`: ``n``; None without limits."""
+        `Recommendation`: ``n``, or None."""
         return None
 
     def _feasibility(self, x: Tensor, context: Tensor | None) -> float | None:

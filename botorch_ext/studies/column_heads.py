@@ -22,7 +22,7 @@ _NOTE = "note"
 # Other columns of tables that this library writes.
 _WRITTEN = re.compile(
     r"(state|note|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
-    r"|(observed )?[\d.]+ %|within limits|.* repeats)_*"
+    r"|(observed )?[\d.]+ %|feasibility|.* repeats)_*"
 )
 # Of these, columns that people fill in, or that tell about results, and that are not read.
 _TOLD = re.compile(r"note_+|.* repeats_*")

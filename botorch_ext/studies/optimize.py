@@ -15,7 +15,7 @@ from botorch_ext.domains.reading import DomainLike, as_domain
 from botorch_ext.hyperparameters.particles import Particles
 from botorch_ext.limits import Limit
 from botorch_ext.strategies import Strategy
-from botorch_ext.strategies.answers.recommendation import lines_of_limits
+from botorch_ext.strategies.answers.recommendation import lines_of_feasibility
 from botorch_ext.strategies.events import place_of
 from botorch_ext.strategies.initial_checks import InitialData
 from botorch_ext.studies.run import RunResult, run
@@ -37,8 +37,8 @@ class OptimizeResult(RunResult):
             was partly luck. If the objective is deterministic, or the hyperparameter samples agree
             that the noise is small, it is ``best_x``.
         recommended_mean: The posterior mean at ``recommended_x``, or None.
-        recommended_feasibility: The probability that ``recommended_x`` keeps all limits, or None
-            without limits: the ``feasibility`` of `Recommendation`.
+        recommended_feasibility: The probability that ``recommended_x`` is feasible, the
+            ``feasibility`` of `Recommendation`, or None.
     """
 
     recommended_x: Tensor | None
@@ -58,7 +58,7 @@ class OptimizeResult(RunResult):
             place = place_of(self.recommended_x, domain=self.strategy.domain)
             lines.append(f"recommended: {place}, expected value {self.recommended_mean:.6g}")
         if self.recommended_feasibility is not None:
-            lines += lines_of_limits(self.recommended_feasibility)
+            lines += lines_of_feasibility(self.recommended_feasibility)
         return "\n  ".join(lines)
 
 

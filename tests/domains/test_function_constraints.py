@@ -220,6 +220,8 @@ def test_nothing_feasible_names_the_constraint():
         bx.Space(RANGES, constraints=["a * b <= 3000", never])
     with pytest.raises(ValueError, match=r"a \* b <= 2999 does not hold|3000 does not hold"):
         bx.Space(RANGES, constraints=["a * b >= 3000", "a * b <= 2999"])
+    with pytest.raises(ValueError, match=r"exp\(1\) <= 2 does not hold"):
+        bx.Space(RANGES, constraints=["exp(1) <= 2"])
 
 
 def test_points_are_listed_if_they_are_few():

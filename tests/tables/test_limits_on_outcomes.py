@@ -72,12 +72,12 @@ def test_a_study_with_a_limit_by_sheets_and_the_command_line(folder, capsys):
         capsys, "correct", "lab.db", "0", "--outcome", f"impurity={history.outcomes[0]['impurity']}"
     )
     said = shown(capsys, "recommended", "lab.db")
-    assert "keeps all limits with probability: " in said
+    assert "probability that it is feasible: " in said
     assert study.recommended().params["time"] <= 5
     assert "as good as every evaluated point with probability: " in said
     (folder / "points.csv").write_text("time\n2\n8\n", encoding="utf-8")
     low, high = csv.DictReader(shown(capsys, "predict", "lab.db", "points.csv").splitlines())
-    assert 1 >= float(low["within limits"]) > float(high["within limits"]) >= 0
+    assert 1 >= float(low["feasibility"]) > float(high["feasibility"]) >= 0
     assert "a gain like this " in shown(capsys, "stop", "lab.db")
     assert plot_regret({"lab": study}).lines
 
@@ -89,7 +89,7 @@ def test_a_regret_without_any_result_within_the_limits_is_refused(folder, capsys
     with pytest.raises(ValueError, match="got none"):
         plot_regret({"lab": study})
     said = shown(capsys, "recommended", "lab.db")
-    assert "No point was found that keeps them" in said and "as good as every" not in said
+    assert "no point was found that is feasible" in said and "as good as every" not in said
     found = study.recommended().params["time"]
     evaluated = (
         "yes, in trial 0" if found == study.strategy.history.trials[0].params["time"] else "no"

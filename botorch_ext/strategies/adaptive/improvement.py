@@ -309,7 +309,7 @@ class ImprovementStrategy(ParticleStrategy):
 
     def _most_promising(self, known: Ensemble, context: Tensor | None) -> Tensor:
         x = super()._most_promising(known, context)
-        feasibility = self._feasibility(x, context)
+        feasibility = self._feasibility(x, context) if self.limits else None
         if feasibility is None or feasibility >= LEAST_FEASIBILITY:
             return x
 
@@ -320,7 +320,7 @@ class ImprovementStrategy(ParticleStrategy):
         return self._best_of(probability, known, context)
 
     def _feasibilities(self, rows: Tensor, context: Tensor | None) -> Tensor | None:
-        if not self.limits:
+        if not self.limits and not self.history.failed:
             return None
         known = self._current(context)[1]
         F = known.inputs.features(rows)

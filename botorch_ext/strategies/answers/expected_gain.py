@@ -26,9 +26,9 @@ class ExpectedGain(Immutable):
     the joint posterior of f at P and B, of all models, by 8,192 joint draws. It is positive whether
     the user maximises or minimises.
 
-    With limits on outcomes P has the evaluated points within the limits, and the pending ones that
-    keep them with probability 0.5 or more. In each draw a point of B counts with the probability
-    that it keeps all limits, independently of the others.
+    With limits on outcomes, or once a trial has failed, P has the evaluated points within the
+    limits, and the pending ones that are feasible with probability 0.5 or more. In each draw a
+    point of B counts with its probability of being feasible, independently of the others.
 
     Args:
         gain: The expected gain, in units of the observations.
@@ -87,8 +87,8 @@ def gain_of(
         domain: The domain of the points.
         seed: The seed of the draws.
         context_domain: The domain of the contexts, or None.
-        feasibility: The probabilities that the points of the batch keep all limits, ``q``; None
-            without limits.
+        feasibility: The ``q`` probabilities that the points of the batch are feasible, as for
+            `Recommendation`, or None.
     """
     is_new = ~are_among(batch, before)
     new = batch[is_new]

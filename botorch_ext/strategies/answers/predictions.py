@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: The levels of the quantiles of a prediction, unless others are given.
 LEVELS = (0.05, 0.95)
-_WITHIN_LIMITS = "within limits"
+_FEASIBILITY = "feasibility"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +56,8 @@ class Predictions(Immutable):
         observation_quantiles: ``n x k`` quantiles of one observation, whose noise is added.
         domain: The domain of the points, which names their columns.
         context_domain: The domain of the contexts, likewise, or None.
-        feasibility: ``n`` probabilities that all outcomes, without their noise, are within their
-            limits and that the trial succeeds; None for a strategy without limits.
+        feasibility: The ``n`` probabilities that the points are feasible, as for `Recommendation`,
+            or None.
     """
 
     x: Tensor
@@ -137,7 +137,7 @@ class Predictions(Immutable):
         Returns:
             A row for each point, with the parameters by name; contexts by name, or as ``context0``
             and so on; ``mean`` and ``std``; quantiles of f, such as ``5 %``; quantiles of an
-            observation, such as ``observed 5 %``; and the feasibility as ``within limits``.
+            observation, such as ``observed 5 %``; and ``feasibility``.
 
         Raises:
             ImportError: pandas is not installed.
@@ -150,13 +150,13 @@ class Predictions(Immutable):
 
     @property
     def numbers(self) -> dict[str, Tensor]:
-        """The ``n`` means, standard deviations, quantiles and probabilities to keep all limits, by
-        their names in tables."""
+        """The ``n`` means, standard deviations, quantiles and feasibilities, by their names in
+        tables."""
         found = {"mean": self.mean, "std": self.std}
         for prefix, values in (("", self.quantiles), ("observed ", self.observation_quantiles)):
             for level, own in zip(self.levels, values.mT, strict=True):
                 found[f"{prefix}{100 * level:.6g} %"] = own
-        return found if self.feasibility is None else found | {_WITHIN_LIMITS: self.feasibility}
+        return found if self.feasibility is None else found | {_FEASIBILITY: self.feasibility}
 
     @property
     def readable(self) -> dict[str, list[float]]:
@@ -164,7 +164,7 @@ class Predictions(Immutable):
         deviation of their point; probabilities to three digits."""
         stds = (max(std, sys.float_info.min) for std in self.std.tolist())
         places = [2 - math.floor(math.log10(std)) for std in stds]
-        digits = {_WITHIN_LIMITS: [3] * len(places)}
+        digits = {_FEASIBILITY: [3] * len(places)}
         return {
             name: [
                 round(*pair) + 0.0

@@ -16,7 +16,7 @@ from botorch_ext.strategies.answers.predictions import Predictions
 
 # How many evaluated points are compared; joint draws at more points would take long.
 _MOST_COMPARED = 512
-#: The probability with which a recommended point should keep all limits.
+#: The probability with which a recommended point should be feasible.
 LEAST_FEASIBILITY = 0.9
 
 
@@ -34,9 +34,10 @@ class Recommendation(Immutable):
             E max(max over evaluated x' of f(x') - f(x), 0), in units of the observations. It is 0
             if the point is surely the best.
         is_evaluated: Whether the point was evaluated.
-        feasibility: The probability that all outcomes, without their noise, are within their limits
-            and that the trial succeeds. If it is less than 0.9, no point was found that has more
-            than 0.9, and this is the one that has most. None for a strategy without limits.
+        feasibility: The probability that a trial at the point succeeds and that all outcomes,
+            without their noise, are within their limits, each taken as independent of the others.
+            If it is less than 0.9, no point was found that has more than 0.9; with limits, this is
+            the one that has most. None without limits where no trial has failed.
     """
 
     x: Tensor
@@ -58,7 +59,7 @@ class Recommendation(Immutable):
             f"expected shortfall from the best evaluated point: {self.shortfall:.3g}",
         ]
         if self.feasibility is not None:
-            lines += lines_of_limits(self.feasibility)
+            lines += lines_of_feasibility(self.feasibility)
         return "\n  ".join(lines)
 
     @property
@@ -71,11 +72,11 @@ class Recommendation(Immutable):
         return replace(self, prediction=self.prediction.negated())
 
 
-def lines_of_limits(feasibility: float) -> list[str]:
-    """The probability that all limits hold, as people read it, and whether it is too small."""
-    lines = [f"probability that all limits hold: {feasibility:.3g}"]
+def lines_of_feasibility(feasibility: float) -> list[str]:
+    """The feasibility of a recommended point, as people read it, and whether it is too small."""
+    lines = [f"probability that it is feasible: {feasibility:.3g}"]
     if feasibility < LEAST_FEASIBILITY:
-        lines.append(f"no point was found where they hold with {LEAST_FEASIBILITY:g}")
+        lines.append(f"no point was found that is feasible with {LEAST_FEASIBILITY:g}")
     return lines
 
 

@@ -154,8 +154,12 @@ def test_a_failed_trial_leaves_the_pending_ones():
 @pytest.mark.parametrize("domain", [SET, BOX], ids=["set", "box"])
 def test_the_point_recommended_is_likely_to_succeed(domain):
     strategy = played(domain, 10, lambda x: float(x[0]), lambda x: x[0] > 4)
-    (x, _), parameters = strategy.recommend(), strategy.posterior.parameters
-    assert float(dense_success(strategy, parameters, x[None])) >= 0.9
+    found, parameters = strategy.recommended(), strategy.posterior.parameters
+    success = float(dense_success(strategy, parameters, found.x[None]))
+    assert found.feasibility == pytest.approx(success, abs=1e-6) and success >= 0.9
+    Z = SET.points[:20]
+    own = strategy.predict(Z).feasibility
+    assert_close(own, dense_success(strategy, parameters, Z), rtol=1e-6, atol=1e-6)
     # Where the mean alone is best, trials fail.
     points = SET.points if domain is SET else BOX.sample(2000, 0)
     top = points[strategy.posterior.mean(points).argmax()]
