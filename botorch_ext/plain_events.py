@@ -16,7 +16,7 @@ Kind = Literal[
     "asked", "attached", "told", "corrected", "abandoned", "withdrawn", "noted", "widened"
 ]
 # The kinds that end no trial.
-BESIDE: tuple[Kind, ...] = ("corrected", "noted", "widened")
+ENDS_NO_TRIAL: tuple[Kind, ...] = ("corrected", "noted", "widened")
 
 _NOT_FINITE = "not finite"
 # The entries that an event with a value may also have.

@@ -92,7 +92,8 @@ def integrated_ei(
             variances of the observations, whatever ``particles`` says. A point that was evaluated,
             failed or is pending is not asked again in the same context: a box has other points at
             a distance, and when no point of a set or a discrete space is left, `ask` raises
-            `HorizonReached`, which ends a run. ``best`` and ``recommend`` give the best value seen.
+            `HorizonReached`, which ends a run. Without contexts, ``best`` and
+            ``recommend`` give the best value seen.
         outcomes: The limits of other measured numbers by name, as in
             ``{"impurity": bx.AtMost(5.0, unit="%")}`` or ``{"impurity": "<= 5.0"}``. Every result
             must have these numbers: ``tell(trial, value, {"impurity": 3.2})``. They keep their sign

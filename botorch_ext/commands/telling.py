@@ -171,6 +171,8 @@ def _wider(name: str, old: Any, option: str, text: str) -> Parameter:
     if isinstance(old, Choice) != (option == "add"):
         kind = "choice" if option == "add" else "range"
         raise ValueError(f"--{option} must name a {kind}, got {name}, which is {old!r}")
+    if isinstance(old, Choice) and old.descriptors is not None:
+        raise ValueError(f"{name} has descriptors: widen it in Python, with study.widen")
     known = old.values if isinstance(old, Choice) else (old.low, old.high)
     value: Any = text
     if all(type(each) in (int, float) for each in known):

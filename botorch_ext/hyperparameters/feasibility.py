@@ -150,8 +150,8 @@ class Feasibility(Immutable):
 
 
 def _of_margins(ensemble: Ensemble) -> Tensor:
-    """The hyperparameter samples of a margin. Equal margins below 0 say nothing of lengthscales but
-    that they are long, by which no other point could keep the limit."""
+    """The hyperparameter samples of a margin. If all margins are the same and below 0, the samples
+    have such long lengthscales that no point could keep the limit; these are cut off."""
     parameters, outcomes = ensemble.parameters, ensemble.outcomes
     if outcomes.is_constant and outcomes.center < 0:
         parameters = parameters.clone()

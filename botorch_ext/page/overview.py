@@ -21,7 +21,7 @@ from botorch_ext.page.strategy_description import (
     readable,
 )
 from botorch_ext.page.words import short
-from botorch_ext.plain_events import BESIDE, PlainRecord
+from botorch_ext.plain_events import ENDS_NO_TRIAL, PlainRecord
 
 if TYPE_CHECKING:
     from botorch_ext.studies.databases import Database
@@ -383,7 +383,7 @@ def _stories(
         if record.kind == "widened":
             plain = readable({"strategy": record.parameters})["strategy"]
             widened.append((entry.at, record.id, as_dict(plain)))
-        if record.kind not in BESIDE:
+        if record.kind not in ENDS_NO_TRIAL:
             stories[record.id].num_asked_by_then = num_asked
         if record.kind in ("told", "attached"):
             arrived.append(record.id)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botorch_ext.aligned import free_names
 from botorch_ext.domains import Space
-from botorch_ext.plain_events import BESIDE, PlainRecord
+from botorch_ext.plain_events import ENDS_NO_TRIAL, PlainRecord
 from botorch_ext.strategies import Strategy, Trial
 from botorch_ext.strategies.answers.tables import frame
 from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
@@ -36,7 +36,7 @@ def trials_frame(
         record = PlainRecord.read(entry.body)
         if record.kind == "asked":
             asked[record.id] = entry.at
-        elif record.kind not in BESIDE:
+        elif record.kind not in ENDS_NO_TRIAL:
             ended[record.id] = entry.at
     history = strategy.history
     shown = [trial.copy(history.sign) for trial in history.trials]

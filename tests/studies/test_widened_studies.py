@@ -216,7 +216,7 @@ def test_the_command_widens_numbers_and_refuses_by_name(path, capsys):
             "solvent cannot be widened by --add water: values must differ",
         ),
         (["--high", "rinses=7.5"], "rinses cannot be widened by --high 7.5: high must be a whole"),
-        (["--add", "acid=c"], "acid cannot be widened by --add c: descriptors must be given"),
+        (["--add", "acid=c"], "acid has descriptors: widen it in Python, with study.widen"),
     ):
         assert message in refused(capsys, "widen", path, *arguments)
     assert len(bx.Study(path).events) == 2
