@@ -13,6 +13,8 @@ from botorch_ext.state import Immutable
 if TYPE_CHECKING:
     from torch import Tensor
 
+# The probability with which a recommended point should be feasible.
+LEAST_FEASIBILITY = 0.9
 _LIMIT = re.compile(r"(<=|>=)(.*)")
 
 

@@ -22,13 +22,6 @@ def first_worker_dies(flag: str, x: Any) -> float:
     return f(x)
 
 
-def first_call_fails(flag: str, x: Any) -> float:
-    """`f`, but the first call raises."""
-    if _is_first(flag):
-        raise RuntimeError("first call")
-    return f(x)
-
-
 def ends_at_first(flag: str, raised: type[BaseException], x: Any) -> float:
     """`f`, but the first call raises what would end its process."""
     if _is_first(flag):

@@ -73,13 +73,6 @@ class ModelSummary:
     missing: list[str] = field(default_factory=list)
     refuted: str | None = None
 
-    @property
-    def least_feasibility(self) -> float:
-        """The probability with which the recommended point should be feasible."""
-        from botorch_ext.strategies.answers.recommendation import LEAST_FEASIBILITY
-
-        return LEAST_FEASIBILITY
-
 
 def summary_at(place: str | os.PathLike[str], name: str) -> ModelSummary:
     """The summary of a study whose strategy is made from its description. If it cannot be made,

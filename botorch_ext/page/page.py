@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from botorch_ext.aligned import printable
+from botorch_ext.limits import LEAST_FEASIBILITY
 from botorch_ext.page.drawing import Picture
 from botorch_ext.page.groups import by_context, parts
 from botorch_ext.page.model_summary import ModelSummary, Prediction
@@ -75,6 +76,7 @@ def page(overview: Overview, now: float, model: ModelSummary) -> str:
         typical_wait=_typical_wait(overview, now),
         pending=overview.pending[:_MOST_PENDING],
         model=model,
+        least_feasibility=LEAST_FEASIBILITY,
         objective=overview.objective,
         why=partial(_why, overview, model),
         at=partial(_at, overview.columns),

@@ -16,7 +16,7 @@ from botorch_ext.domains.ranks import first_highest
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.feasibility import AllOf, Feasibility
 from botorch_ext.hyperparameters.particles import Cloud, Particles, telling
-from botorch_ext.limits import Limit, checked_limits
+from botorch_ext.limits import LEAST_FEASIBILITY, Limit, checked_limits
 from botorch_ext.records import Finite, NonNegative
 from botorch_ext.search.improvement import (
     ImprovementElsewhere,
@@ -34,7 +34,6 @@ from botorch_ext.strategies.adaptive.particle_strategy import (
     PlayedParticles,
     RecordedCloud,
 )
-from botorch_ext.strategies.answers.recommendation import LEAST_FEASIBILITY
 from botorch_ext.strategies.events import Trial
 from botorch_ext.strategies.initial_checks import InitialData
 

@@ -24,6 +24,7 @@ from botorch_ext.hyperparameters.density import RowNoise, split
 from botorch_ext.hyperparameters.ensemble import Ensemble
 from botorch_ext.hyperparameters.inputs import Inputs
 from botorch_ext.hyperparameters.particles import Cloud, Particles
+from botorch_ext.limits import LEAST_FEASIBILITY
 from botorch_ext.records import Finite, NonNegative
 from botorch_ext.search.box import maximize_on_box
 from botorch_ext.search.objectives import Objective, evaluate
@@ -38,7 +39,6 @@ from botorch_ext.strategies.adaptive.particle_models import (
     recorded,
 )
 from botorch_ext.strategies.answers.mixture import GPMixture
-from botorch_ext.strategies.answers.recommendation import LEAST_FEASIBILITY
 from botorch_ext.strategies.base import Strategy
 from botorch_ext.strategies.events import Event, Trial
 from botorch_ext.strategies.initial_checks import InitialData

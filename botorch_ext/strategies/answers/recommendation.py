@@ -10,14 +10,13 @@ from torch import Tensor
 
 from botorch_ext.domains import Domain
 from botorch_ext.domains.ranks import highest_first
+from botorch_ext.limits import LEAST_FEASIBILITY
 from botorch_ext.state import Immutable
 from botorch_ext.strategies.answers.mixture import GPMixture
 from botorch_ext.strategies.answers.predictions import Predictions
 
 # How many evaluated points are compared; joint draws at more points would take long.
 _MOST_COMPARED = 512
-#: The probability with which a recommended point should be feasible.
-LEAST_FEASIBILITY = 0.9
 
 
 @dataclass(frozen=True, eq=False)
