@@ -54,6 +54,12 @@ def device(request: pytest.FixtureRequest) -> Iterator[torch.device]:
 
 
 @pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without pictures, which take most of their time and are tested in ``tests/page``."""
+    monkeypatch.setattr("botorch_ext.page.page.pictures", lambda *_: [])
+
+
+@pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The time of studies and commands, which stands still until it is moved."""
 

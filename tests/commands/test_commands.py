@@ -23,12 +23,7 @@ from tests.studies.commands import COMMANDS, refused, rows_of, shown, week, with
 from tests.studies.kept import at_random, gp_bucb
 
 pytest.importorskip("sqlalchemy")
-
-
-@pytest.fixture(autouse=True)
-def no_pictures(monkeypatch):
-    """Pictures take most of the time of a page, and are tested with the page."""
-    monkeypatch.setattr("botorch_ext.page.page.pictures", lambda *_: [])
+pytestmark = pytest.mark.usefixtures("no_pictures")
 
 
 def test_status_says_what_runs(path, clock, capsys):

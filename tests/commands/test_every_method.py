@@ -15,10 +15,11 @@ from tests.laws.registry import ENTRIES
 
 # The first entry of each method, but for the one whose description has a function of the user.
 ENTRY_OF = {entry.method: entry for entry in reversed(ENTRIES) if entry.method != "contextwise"}
-ON_A_SERVER = ("gp_bucb", "integrated_ei", "he_gp_ucb, growing", "bpe_delay", "insured_ucb")
+ON_A_SERVER = ("gp_bucb", "integrated_ei")
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("no_pictures"),
     pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning"),
 ]
 

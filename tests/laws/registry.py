@@ -321,6 +321,26 @@ QUICK = (
     "breadthwise_exploration, smooth",
     "random",
 )
+# Methods of which a session takes more than half a second, and is played once, in full length.
+HEAVY = (
+    "cgp_ucb, sum",
+    "credible_ucb, growing",
+    "credible_ucb, nugget",
+    "credible_ucb, particles",
+    "ec_gp_ucb, fitted",
+    "expected_ucb",
+    "gp_ucb, fitted",
+    "he_stable_opt",
+    "insured_ucb",
+    "integrated_ei",
+    "mle_ucb",
+    "regret_balancing",
+    "safe_ucb",
+    "safe_ucb, certificates",
+    "stable_opt, fitted",
+    "thompson_sampling, fitted",
+    "thompson_sampling, models",
+)
 
 
 def _in(method: str, policy: str, *scenarios: str) -> list[Entry]:

@@ -13,7 +13,16 @@ from botorch_ext import algorithms
 from botorch_ext.testing.machine import DECK, LAWS, Machine, drawn_session, put_through
 from botorch_ext.testing.states import beliefs, reading
 from tests.helpers import devices
-from tests.laws.registry import ENTRIES, METHODS, ON_BOXES, ON_SETS, POLICIES, QUICK, SCENARIOS
+from tests.laws.registry import (
+    ENTRIES,
+    HEAVY,
+    METHODS,
+    ON_BOXES,
+    ON_SETS,
+    POLICIES,
+    QUICK,
+    SCENARIOS,
+)
 from tests.laws.scenarios import quietly
 from tests.laws.sessions import Session
 
@@ -37,7 +46,7 @@ def by_name(entries, quick=()):
     )
 
 
-@by_name(ON_SETS)
+@by_name([e for e in ON_SETS if e.method not in HEAVY])
 def test_laws_hold_on_a_set(entry):
     put_through_some(entry, 12)
 

@@ -29,9 +29,3 @@ def kept_figures():
 def figures():
     with kept_figures() as kept:
         yield kept
-
-
-@pytest.fixture
-def no_pictures(monkeypatch):
-    """For tests of the rest of a page."""
-    monkeypatch.setattr("botorch_ext.page.page.pictures", lambda *_: [])

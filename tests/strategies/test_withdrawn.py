@@ -52,7 +52,7 @@ def test_a_withdrawn_result_is_as_if_it_had_never_been_attached(method):
                     assert asked["info"][name] == pytest.approx(expected["info"][name], abs=1e-9)
 
 
-@every_method
+@pytest.mark.parametrize("method", ["gp_ucb", "he_gp_ucb", "integrated_ei"])
 def test_a_study_goes_on_from_the_events_of_a_withdrawn_result(method):
     strategy = made_on_set(method)
     first = strategy.ask()
