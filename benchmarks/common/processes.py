@@ -6,6 +6,7 @@ import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -65,5 +66,13 @@ def as_they_finish(
 def _pool(function: Callable[..., Any], processes: int) -> ProcessPoolExecutor:
     """Processes of one thread; on Linux forks of one that has imported the module of a function."""
     context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-    context.set_forkserver_preload([getattr(function, "func", function).__module__])
+    context.set_forkserver_preload(_modules_of(function))
     return ProcessPoolExecutor(processes, context, torch.set_num_threads, (1,))
+
+
+def _modules_of(function: Callable[..., Any]) -> list[str]:
+    """The modules of a function; of a partial one those of its parts."""
+    if not isinstance(function, partial):
+        return [function.__module__]
+    parts = [part for part in (function.func, *function.args) if callable(part)]
+    return [module for part in parts for module in _modules_of(part)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from tqdm import tqdm
@@ -27,7 +28,7 @@ def run_and_report(
     options: Options,
     cases: Sequence[_Case],
     is_chosen: Callable[[_Case], bool],
-    attempt: Callable[[_Case], Row | str],
+    play: Callable[[_Case], Row | str],
     write: Callable[[list[Row]], None],
 ) -> None:
     """Runs the cases that are chosen and missing, unless ``--report`` is given, and reports.
@@ -36,7 +37,7 @@ def run_and_report(
         options: The command line, with `REPORT`.
         cases: All cases, in the order of their rows.
         is_chosen: Whether the command line asks for a case.
-        attempt: As for `run_missing`.
+        play: As for `run_missing`.
         write: Writes the report of the rows that are there, if there are any.
     """
     store, failures = Store(options.output / "runs"), 0
@@ -45,7 +46,7 @@ def run_and_report(
         print(f"{num_stale} rows are stale: of other settings than those of now", file=sys.stderr)
     if not options.more["report"]:
         missing = [case for case in cases if case not in found and is_chosen(case)]
-        failures = run_missing(attempt, missing, found, store, options.processes, options.name)
+        failures = run_missing(play, missing, found, store, options.processes, options.name)
     found, _ = store.rows(cases)  # another process may have added some
     rows = [found[case] for case in cases if case in found]
     if rows:
@@ -57,7 +58,7 @@ def run_and_report(
 
 
 def run_missing(
-    attempt: Callable[[_Case], Row | str],
+    play: Callable[[_Case], Row | str],
     missing: Sequence[_Case],
     found: dict[_Case, Row],
     store: Store,
@@ -67,7 +68,8 @@ def run_missing(
     """Runs cases, with a progress bar, and adds their rows.
 
     Args:
-        attempt: The row of a case with its ``wall`` seconds, or how it failed; picklable.
+        play: The row of a case with its ``wall`` seconds, or how it failed, as an error is kept
+            too; picklable.
         missing: The cases, in the order in which they are started.
         found: The rows there are; those of the missing cases are added.
         store: They are added here too.
@@ -80,7 +82,7 @@ def run_missing(
     remaining = Remaining(found, missing, processes)
     failures = 0
     with tqdm(total=len(missing), desc=description, unit="run") as bar:
-        for case, outcome in as_they_finish(attempt, missing, processes):
+        for case, outcome in as_they_finish(partial(attempted, play), missing, processes):
             if isinstance(outcome, str):
                 failures += 1
                 bar.write(f"{case}\n{outcome}", file=sys.stderr)
@@ -93,7 +95,7 @@ def run_missing(
     return failures
 
 
-def attempted(play: Callable[[_Case], Row], case: _Case) -> Row | str:
+def attempted(play: Callable[[_Case], Row | str], case: _Case) -> Row | str:
     """The row of a run, or how it failed: one run must not end all others."""
     try:
         return play(case)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,8 +15,9 @@ from scipy.stats import binom
 
 from benchmarks.common.command_line import Options, parse_options
 from benchmarks.common.machine import describe_machine
+from benchmarks.common.repeated_runs import column
 from benchmarks.common.reports import write_report
-from benchmarks.common.resumable import REPORT, attempted, run_and_report
+from benchmarks.common.resumable import REPORT, run_and_report
 from benchmarks.common.tables import Row, markdown_table
 
 #: The false-alarm rate of a test that a share of failures is at most delta.
@@ -82,8 +83,7 @@ def run_tables(
         left = f"{len(cases) - len(rows)} of {len(cases)} runs missing"
         write_report(options, report(rows, options), left, captions)
 
-    attempt = partial(attempted, partial(_row, play))
-    run_and_report(options, cases, lambda case: case.table in chosen, attempt, write)
+    run_and_report(options, cases, lambda case: case.table in chosen, partial(_row, play), write)
 
 
 def _cases(
@@ -128,6 +128,16 @@ def cells(
 def section(title: str, text: str, found: Sequence[Row]) -> str:
     """A section with a table; nothing without rows."""
     return f"## {title}\n\n{text}\n\n{markdown_table(found)}" if found else ""
+
+
+def seconds_of_methods(rows: Sequence[Row], methods: Iterable[str]) -> str:
+    """A sentence on the ``seconds`` of a question with its answer, of each method."""
+    parts = [
+        f"{method} {statistics.fmean(own):.2f} s"
+        for method in methods
+        if (own := column(rows, "seconds", method=method))
+    ]
+    return f"\nA question and its answer take, on one core: {'; '.join(parts)}.\n"
 
 
 def most_failures(num: int, delta: float) -> int:

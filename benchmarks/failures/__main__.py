@@ -16,7 +16,7 @@ from benchmarks.common.resumable import REPORT, run_and_report
 from benchmarks.common.tables import Row
 from benchmarks.failures.methods import METHODS
 from benchmarks.failures.report import report
-from benchmarks.failures.runs import Case, attempt, cases
+from benchmarks.failures.runs import Case, cases, play
 from benchmarks.failures.tasks import TASKS
 
 _SMOKE_PROBLEMS = (*list(TASKS)[3:4], *list(TASKS)[-1:])
@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> None:
     def write(rows: list[Row]) -> None:
         write_report(options, report(rows), f"{len(rows)} of {len(wanted)} runs")
 
-    run_and_report(options, wanted, is_chosen, attempt, write)
+    run_and_report(options, wanted, is_chosen, play, write)
 
 
 if __name__ == "__main__":

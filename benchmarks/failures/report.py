@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.common.differences import estimate
 from benchmarks.common.repeated_runs import standard_error
-from benchmarks.common.tabled_runs import section
+from benchmarks.common.tabled_runs import seconds_of_methods, section
 from benchmarks.common.tables import Row
 from benchmarks.failures.methods import METHODS, OURS, PENDING
 from benchmarks.failures.tasks import TASKS
@@ -41,7 +41,7 @@ def report(rows: Sequence[Row]) -> str:
     text += "\n" + section("Failed trials", _SHARES, _table(rows, _failed, "{:.0f} ± {:.0f}"))
     text += "\n" + section("Differences", _DIFFERENCES, _differences(rows))
     text += "\n" + section("Where nothing fails", _NOTHING, _nothing_fails(rows))
-    return text + _seconds(rows)
+    return text + seconds_of_methods(rows, METHODS)
 
 
 def _log_regret(row: Row) -> float:
@@ -110,13 +110,3 @@ def _nothing_fails(rows: Sequence[Row]) -> list[Row]:
             same = all(losses[OURS][seed] == losses[PENDING][seed] for seed in seeds)
             found.append({"task": name, "runs": len(seeds), "the same points": same})
     return found
-
-
-def _seconds(rows: Sequence[Row]) -> str:
-    """The time of a question, of each method."""
-    parts = []
-    for method in METHODS:
-        seconds = [row["seconds"] for row in rows if row["method"] == method]
-        if seconds:
-            parts.append(f"{method} {statistics.fmean(seconds):.2f} s")
-    return f"\nA question and its answer take, on one core: {'; '.join(parts)}.\n"

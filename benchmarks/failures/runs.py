@@ -10,7 +10,6 @@ from typing import Any
 import torch
 
 from benchmarks.common.method_runs import MethodRun
-from benchmarks.common.resumable import attempted
 from benchmarks.common.tables import Row
 from benchmarks.failures.methods import METHODS, OURS, PENDING
 from benchmarks.failures.tasks import TASKS
@@ -76,8 +75,3 @@ def play(case: Case) -> Row:
         "seconds": round(seconds / case.evaluations, 4),
         "wall": round(time.perf_counter() - started, 2),
     }
-
-
-def attempt(case: Case) -> Row | str:
-    """The row of a run, or how it failed."""
-    return attempted(play, case)

@@ -19,7 +19,7 @@ from benchmarks.common.resumable import REPORT, run_and_report
 from benchmarks.common.tables import Row
 from benchmarks.insured.figures import PICTURES, draw
 from benchmarks.insured.report import report
-from benchmarks.insured.runs import attempt, cases
+from benchmarks.insured.runs import cases, play
 from benchmarks.insured.tables import TABLES
 
 _MORE = {
@@ -42,7 +42,7 @@ def main(argv: list[str] | None = None) -> None:
         text = report(rows, len(all_cases) - len(rows))
         write_report(options, text, f"{len({row['seed'] for row in rows})} seeds", PICTURES)
 
-    run_and_report(options, all_cases, lambda case: case.table in tables, attempt, write)
+    run_and_report(options, all_cases, lambda case: case.table in tables, play, write)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 import botorch_ext as bx
-from benchmarks.common.resumable import attempted
 from benchmarks.common.tables import Row
 from benchmarks.insured.methods import METHODS, Task
 from benchmarks.insured.problems import PROBLEMS
@@ -96,11 +95,6 @@ def play(case: Case) -> Row:
     scores = _summary(regret) | {"lost": lost}
     wall = round(time.perf_counter() - start, 3)
     return case.key | {"digest": case.digest} | scores | {"wall": wall}
-
-
-def attempt(case: Case) -> Row | str:
-    """The row of a run, or how it failed."""
-    return attempted(play, case)
 
 
 def _played(case: Case) -> tuple[Tensor, bool | None]:

@@ -15,7 +15,7 @@ from benchmarks.common.resumable import REPORT, run_and_report
 from benchmarks.common.tables import Row
 from benchmarks.limits.methods import METHODS
 from benchmarks.limits.report import report
-from benchmarks.limits.runs import Case, attempt, cases
+from benchmarks.limits.runs import Case, cases, play
 from benchmarks.limits.tasks import TASKS
 
 _SMOKE_PROBLEMS = ("three-bar truss",)
@@ -41,7 +41,7 @@ def main(argv: list[str] | None = None) -> None:
     def write(rows: list[Row]) -> None:
         write_report(options, report(rows), f"{len(rows)} of {len(wanted)} runs")
 
-    run_and_report(options, wanted, is_chosen, attempt, write)
+    run_and_report(options, wanted, is_chosen, play, write)
 
 
 if __name__ == "__main__":

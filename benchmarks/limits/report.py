@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.common.differences import estimate
 from benchmarks.common.repeated_runs import standard_error
-from benchmarks.common.tabled_runs import section
+from benchmarks.common.tabled_runs import seconds_of_methods, section
 from benchmarks.common.tables import Row
 from benchmarks.limits.methods import METHODS, OURS
 from benchmarks.limits.tasks import TASKS, log_regret, sample
@@ -39,7 +39,7 @@ def report(rows: Sequence[Row]) -> str:
     text += section("Regret", _REGRET, _table(rows, _log_regret, "{:+.2f} ± {:.2f}"))
     text += "\n" + section("Within the limits", _SHARES, _table(rows, _kept, "{:.0f} ± {:.0f}"))
     text += "\n" + section("Differences", _DIFFERENCES, _differences(rows))
-    return text + _seconds(rows)
+    return text + seconds_of_methods(rows, METHODS)
 
 
 def _log_regret(row: Row) -> float:
@@ -94,13 +94,3 @@ def _differences(rows: Sequence[Row]) -> list[Row]:
                 }
             )
     return found
-
-
-def _seconds(rows: Sequence[Row]) -> str:
-    """The time of a question, of each method."""
-    parts = []
-    for method in METHODS:
-        seconds = [row["seconds"] for row in rows if row["method"] == method]
-        if seconds:
-            parts.append(f"{method} {statistics.fmean(seconds):.2f} s")
-    return f"\nA question and its answer take, on one core: {'; '.join(parts)}.\n"

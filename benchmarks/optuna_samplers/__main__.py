@@ -24,7 +24,7 @@ from benchmarks.common.store import Store
 from benchmarks.common.tables import Row
 from benchmarks.optuna_samplers import at_once
 from benchmarks.optuna_samplers.report import report
-from benchmarks.optuna_samplers.runs import Case, attempt, cases
+from benchmarks.optuna_samplers.runs import Case, cases, play
 from benchmarks.optuna_samplers.samplers import OURS, SAMPLERS
 from benchmarks.real.tasks.functions import FUNCTIONS
 
@@ -53,7 +53,7 @@ def main(argv: list[str] | None = None) -> None:
     if not (options.more["together"] or options.more["report"]):
         missing = [case for case in all_cases if case not in found and _is_chosen(case, options)]
         processes = 1 if options.smoke else options.processes
-        failures = run_missing(attempt, missing, found, store, processes, "samplers")
+        failures = run_missing(play, missing, found, store, processes, "samplers")
     rows = [found[case] for case in all_cases if case in found]
     checks = _checks(options)
     text = report(rows, len(all_cases) - len(rows), checks)

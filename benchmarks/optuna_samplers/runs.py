@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 import botorch_ext as bx
-from benchmarks.common.resumable import attempted
 from benchmarks.common.tables import Row
 from benchmarks.optuna_samplers.loop import OptunaLoop
 from benchmarks.optuna_samplers.samplers import SAMPLERS
@@ -104,8 +103,3 @@ def play(case: Case) -> Row:
 def _seed_of(stream: str, case: Case) -> int:
     """The same for all samplers, and everywhere."""
     return zlib.crc32(repr((stream, case.problem, case.seed)).encode())
-
-
-def attempt(case: Case) -> Row | str:
-    """The row of a run, or how it failed."""
-    return attempted(play, case)

@@ -14,7 +14,7 @@ from benchmarks.common.reports import write_report
 from benchmarks.common.resumable import REPORT, run_and_report
 from benchmarks.common.tables import Row
 from benchmarks.unequal_noise.report import report
-from benchmarks.unequal_noise.runs import METHODS, PROBLEMS, Case, attempt, cases
+from benchmarks.unequal_noise.runs import METHODS, PROBLEMS, Case, cases, play
 
 _MORE = {
     "only": {"nargs": "+", "choices": list(METHODS), "help": "methods (default: all)"},
@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> None:
     def write(rows: list[Row]) -> None:
         write_report(options, report(rows), f"{len(rows)} of {len(wanted)} runs")
 
-    run_and_report(options, wanted, is_chosen, attempt, write)
+    run_and_report(options, wanted, is_chosen, play, write)
 
 
 if __name__ == "__main__":

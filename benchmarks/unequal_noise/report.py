@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from benchmarks.common.differences import estimate
 from benchmarks.common.repeated_runs import column, standard_error
-from benchmarks.common.tabled_runs import section
+from benchmarks.common.tabled_runs import seconds_of_methods, section
 from benchmarks.common.tables import Row
 from benchmarks.unequal_noise.runs import BASE, METHODS, PROBLEMS, TOLD
 
@@ -55,7 +55,12 @@ def report(rows: Sequence[Row]) -> str:
                 }
             )
     text = _TITLE + section("Regret", _REGRET, table)
-    return text + "\n" + section("Differences", _DIFFERENCES, found) + _seconds(rows)
+    return (
+        text
+        + "\n"
+        + section("Differences", _DIFFERENCES, found)
+        + seconds_of_methods(rows, METHODS)
+    )
 
 
 def _paired(rows: Sequence[Row], problem: str, other: str) -> list[float]:
@@ -69,13 +74,3 @@ def _paired(rows: Sequence[Row], problem: str, other: str) -> list[float]:
         for method in (TOLD, other)
     )
     return [own[seed] - others[seed] for seed in sorted(own.keys() & others.keys())]
-
-
-def _seconds(rows: Sequence[Row]) -> str:
-    """The time of a question, of each method."""
-    parts = [
-        f"{method} {statistics.fmean(own):.2f} s"
-        for method in METHODS
-        if (own := column(rows, "seconds", method=method))
-    ]
-    return f"\nA question and its answer take, on one core: {'; '.join(parts)}.\n"

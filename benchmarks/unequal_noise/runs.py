@@ -19,7 +19,6 @@ from botorch.models.transforms import Standardize
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from benchmarks.common.method_runs import MethodRun
-from benchmarks.common.resumable import attempted
 from benchmarks.common.tables import Row
 from benchmarks.real.peers.botorch_loop import BoTorchLoop
 from benchmarks.real.peers.library import IntegratedEI
@@ -138,8 +137,3 @@ def play(case: Case) -> Row:
         "seconds": round(seconds / case.evaluations, 4),
         "wall": round(time.perf_counter() - started, 2),
     }
-
-
-def attempt(case: Case) -> Row | str:
-    """The row of a run, or how it failed."""
-    return attempted(play, case)
