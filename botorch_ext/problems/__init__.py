@@ -13,9 +13,8 @@ from botorch_ext.problems.functions.growth import GrowthFunction
 from botorch_ext.problems.functions.hidden_arm import hidden_arm
 from botorch_ext.problems.functions.highest_hill import HighestHill, HillMean
 from botorch_ext.problems.functions.linear_arms import LinearArms, random_linear
-from botorch_ext.problems.functions.lock_out import LockOut, lock_out
-from botorch_ext.problems.functions.noisy_lock_out import NoisyLockOut
-from botorch_ext.problems.functions.perturbed import Perturbed, adversarial, rough, tabulated
+from botorch_ext.problems.functions.lock_out import LockOut, NoisyLockOut, lock_out
+from botorch_ext.problems.functions.perturbed import Perturbed, adversarial, rough, tabulated, white
 from botorch_ext.problems.functions.rkhs import RKHSFunction
 from botorch_ext.problems.functions.synthetic import SyntheticProblem
 from botorch_ext.problems.functions.two_peaks import TwoPeaks
@@ -25,7 +24,6 @@ from botorch_ext.problems.functions.unknown_hyperparameters import (
     LengthscalePeak,
     RepeatedSignal,
 )
-from botorch_ext.problems.functions.white import white
 
 __all__ = [
     "ContextualFunction",

@@ -32,10 +32,16 @@ from botorch_ext.strategies import (
 )
 from botorch_ext.strategies.event_lines import as_text, from_text
 from botorch_ext.testing.interrupting import files_of, lines_of
-from botorch_ext.testing.nearness import assert_near
-from botorch_ext.testing.refusals import refused
-from botorch_ext.testing.refusing import impossible_calls, mangled, tampered
-from botorch_ext.testing.states import beliefs, question, reading, spoil, spoil_trial, state
+from botorch_ext.testing.refusing import impossible_calls, mangled, refused, tampered
+from botorch_ext.testing.states import (
+    assert_near,
+    beliefs,
+    question,
+    reading,
+    spoil,
+    spoil_trial,
+    state,
+)
 from botorch_ext.testing.subjects import Tried, others
 
 # The kind of a call, the pending trial that it is for (as a share of the list), and the noise of

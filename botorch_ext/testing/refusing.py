@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -15,6 +17,18 @@ from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.strategies import Abandoned, Asked, Strategy, Told, Trial
 
 NAN, INF = float("nan"), float("inf")
+
+
+@contextmanager
+def refused(error: type[Exception], match: str = "") -> Iterator[None]:
+    """An AssertionError unless what happens inside raises such an error whose message matches."""
+    try:
+        yield
+    except error as raised:
+        if not re.search(match, str(raised)):
+            raise AssertionError(f"the message must match {match!r}, got {raised}") from raised
+    else:
+        raise AssertionError(f"must be refused with {error.__name__}")
 
 
 def impossible_calls(

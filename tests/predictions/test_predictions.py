@@ -13,7 +13,7 @@ from torch.testing import assert_close
 import botorch_ext as bx
 from botorch_ext import exceptions
 from botorch_ext.strategies.answers import ExpectedGain, Importance, Predictions, Recommendation
-from botorch_ext.strategies.answers.quantiles import mixture_quantiles
+from botorch_ext.strategies.answers.mixture import mixture_quantiles
 from botorch_ext.testing.states import state
 from tests.helpers import rbf, tolerance
 from tests.laws.registry import entry_of

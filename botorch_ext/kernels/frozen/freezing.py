@@ -22,11 +22,11 @@ from botorch_ext.kernels.checks import require_kernel
 from botorch_ext.kernels.frozen.base import GenericKernel, KernelFunction
 from botorch_ext.kernels.frozen.columns import ColumnsKernel
 from botorch_ext.kernels.frozen.combined import CombinedKernel
+from botorch_ext.kernels.frozen.constant import NuggetKernel as FrozenNuggetKernel
+from botorch_ext.kernels.frozen.constant import TaskKernel as FrozenTaskKernel
 from botorch_ext.kernels.frozen.grouped import GroupedKernel
-from botorch_ext.kernels.frozen.nugget import NuggetKernel as FrozenNuggetKernel
 from botorch_ext.kernels.frozen.periodic import PeriodicKernel as FrozenPeriodicKernel
 from botorch_ext.kernels.frozen.stationary import StationaryKernel
-from botorch_ext.kernels.frozen.tasks import TaskKernel as FrozenTaskKernel
 from botorch_ext.kernels.structure import composition
 from botorch_ext.kernels.tasks import task_covariance
 
