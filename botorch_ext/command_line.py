@@ -152,7 +152,7 @@ def _add_changing(commands: argparse._SubParsersAction[_Parser]) -> None:
     abandon = _command(commands, "abandon", "telling", "abandons a trial")
     abandon.add_argument("trial", type=int, help="its id")
     abandon.add_argument("--failed", action="store_true", help="its evaluation failed")
-    does = "takes back an attached result, or that a trial failed"
+    does = "takes back an attached result or a failure"
     withdraw = _command(commands, "withdraw", "telling", does)
     withdraw.add_argument("trial", type=int, help="its id")
     note = _command(commands, "note", "telling", "keeps a note with a trial")

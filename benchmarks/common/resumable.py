@@ -68,8 +68,8 @@ def run_missing(
     """Runs cases, with a progress bar, and adds their rows.
 
     Args:
-        play: The row of a case with its ``wall`` seconds, or how it failed, as an error is kept
-            too; picklable.
+        play: The row of a case with its ``wall`` seconds; picklable. A case whose error is raised
+            counts as failed.
         missing: The cases, in the order in which they are started.
         found: The rows there are; those of the missing cases are added.
         store: They are added here too.

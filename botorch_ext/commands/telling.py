@@ -86,10 +86,10 @@ def tell(given: argparse.Namespace) -> str:
     }
     lines = [f"{what}{_trials(ids)}" for what, ids in said.items() if ids]
     lines += answers.outdated
-    lines += [
-        f"corrected trial {id} from {history.value_told(id)} to {value}"
-        for id, value in answers.corrected.items()
-    ]
+    for id, value in answers.corrected.items():
+        is_other = value not in (history.value_told(id), history.repeats_told(id))
+        change = f" from {history.value_told(id)} to {value}" if is_other else ""
+        lines.append(f"corrected trial {id}{change}")
     lines += [
         f"the standard error {std} of trial {id} was dropped; correct --std gives it one"
         for id, std in history.stds.items()
@@ -139,7 +139,7 @@ def abandon(given: argparse.Namespace) -> str:
 
 
 def withdraw(given: argparse.Namespace) -> str:
-    """Takes back an attached result, or that a trial failed."""
+    """Takes back an attached result or a failure."""
     study = opened(given)
     has_failed = given.trial in study.strategy.history.failed
     study.withdraw(given.trial)

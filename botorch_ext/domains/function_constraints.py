@@ -184,7 +184,7 @@ class FunctionConstraints(Immutable):
     def _compared(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """How far points are inside each comparison, ``n x k``, and the sums of absolute terms."""
         values = {name: a + b * X[:, j] for name, (j, a, b) in self.lines.items()}
-        # With a column, so that texts of no parameter, or of those with one value, are one too.
+        # Texts of no parameter, or of parameters with one value, have a single number.
         zero = 0 * X[:, 0]
         pairs = [
             torch.stack([own + zero for own in each.slack(values)]) for each in self.comparisons

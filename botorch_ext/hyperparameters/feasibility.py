@@ -150,8 +150,8 @@ class Feasibility(Immutable):
 
 
 def _of_margins(ensemble: Ensemble) -> Tensor:
-    """The hyperparameter samples of a margin. If all margins are the same and below 0, the samples
-    have such long lengthscales that no point could keep the limit; these are cut off."""
+    """The hyperparameter samples of a margin. If all margins are the same and below 0, many
+    lengthscales are so long that no point could keep the limit, and are shortened."""
     parameters, outcomes = ensemble.parameters, ensemble.outcomes
     if outcomes.is_constant and outcomes.center < 0:
         parameters = parameters.clone()

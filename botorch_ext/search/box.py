@@ -215,10 +215,10 @@ def maximize_on_box(
             break
     if cuts is not None:
         close = values >= values.max() - _KINK_LOSS * least / tolerance
-        starts = box.to_unit(_distinct(X[close], values[close], box))
+        X = _distinct(X[close], values[close], box)
         scaled_cuts = on_unit_cube(cuts, box, screened)
-        ends = torch.stack([ascent_of_least(scaled_cuts, start) for start in starts])
-        X = box.from_unit(ends)
+        ends = [ascent_of_least(scaled_cuts, start) for start in box.to_unit(X)]
+        X = torch.cat([X, box.from_unit(torch.stack(ends))])
         values = evaluate(objective, X)
     top = values.argmax(dim=0, keepdim=True)
     return X[top].squeeze(0), values[top].squeeze(0)

@@ -323,8 +323,8 @@ class WhereLikely(TimesProbability):
         self._least = math.log(threshold)
 
     def value(self, X: Tensor) -> Tensor:
-        """The ``n`` values at ``n x d`` points. Low ones at likely points are raised, in the same
-        order: near exact rows log improvements fall below any number that risky points lose."""
+        """The ``n`` values at ``n x d`` points. Very low values at likely points are raised, and
+        keep their order, so that they stay above those of risky points."""
         log, value = self._values(X)
         floor = -0.5 * _TOO_RISKY
         raised = floor - (floor - value).clamp_min(0).log1p()
@@ -333,7 +333,7 @@ class WhereLikely(TimesProbability):
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The ``n`` values and the ``n x d`` gradients at ``n x d`` points of the least of `cuts`,
-        which is `value` where it is above the threshold by a margin."""
+        which is the objective itself where the probability is above the threshold by a margin."""
         values, gradients = self.cuts(X)
         least, which = values.min(dim=0)
         return least, gradients[which, torch.arange(len(X), device=X.device)]

@@ -410,8 +410,8 @@ class Strategy(NotedWarnings):
         Args:
             id: The trial, or its id.
             failed: Whether its evaluation failed. A method in which pending trials count then
-                counts it as pending for ever, so that it looks elsewhere; `integrated_ei` models
-                where evaluations fail.
+                counts it as pending until `withdraw`, so that it looks elsewhere; `integrated_ei`
+                models where evaluations fail.
 
         Raises:
             UnknownTrialError: If the trial was never asked, or is already told or abandoned.
@@ -521,10 +521,10 @@ class Strategy(NotedWarnings):
         self._happen(self._in_sign(replace(event, outcomes=outcomes)))
 
     def withdraw(self, id: int | Trial) -> None:
-        """Takes an attached result back, which is then no observation any more; or takes back that
-        a trial failed, which is then abandoned as one that did not fail.
+        """Takes back an attached result or a failure.
 
-        The trials that were asked stand, and the attached trial keeps its id. Everything that is
+        The result is then no observation any more; a trial that had failed counts as abandoned. The
+        trials that were asked stand, and the attached trial keeps its id. Everything that is
         computed from results is computed again, as if the result had never been attached, or the
         trial had not failed. Hyperparameters that were fitted are fitted again at the next ask.
 

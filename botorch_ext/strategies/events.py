@@ -244,8 +244,7 @@ class Corrected(Measured, _OfTrial):
 
 @dataclass(frozen=True)
 class Withdrawn(_OfTrial):
-    """The event that an attached result was taken back, or that a trial failed. Its trial keeps its
-    id.
+    """The event that an attached result or a failure was taken back. Its trial keeps its id.
 
     Args:
         id: The id of the trial.
@@ -539,7 +538,7 @@ class History:
 
         Raises:
             UnknownTrialError: If the trial is not pending, or has no value to correct, or was not
-                attached, or does not exist, as the event needs it.
+                attached and has not failed, or does not exist, as the event needs it.
             ValueError: If the value is NaN or infinite, or if a new trial has not the next id.
         """
         if isinstance(event, Asked | Attached | Widened):
@@ -575,6 +574,8 @@ class History:
             state = f"{how} ({self.sign * self.values[id]}); correct changes a value"
         elif id in self.abandoned or id in self.withdrawn:
             state = "withdrawn" if id in self.withdrawn else "abandoned"
+            if id in self.failed:
+                state = "abandoned as failed; withdraw takes that back"
             if isinstance(event, Corrected):
                 state += "; attach adds its result"
         raise UnknownTrialError(f"id must be one of the {kind}, got {id}: {state}")

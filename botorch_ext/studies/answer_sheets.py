@@ -67,8 +67,7 @@ class _Answer(NamedTuple):
         value: The value or those of repeats; `FAILED`; or None where nothing is filled in.
         outcomes: The outcomes by name.
         std: The standard error of the value, or None.
-        has_std: Whether it says that there is a standard error or none; not in a sheet without a
-            column for it.
+        has_std: Whether the sheet has a column for standard errors.
     """
 
     value: float | tuple[float, ...] | str | None
@@ -82,11 +81,14 @@ class _Answer(NamedTuple):
         value = history.repeats_told(id) or history.value_told(id)
         return cls(value, dict(history.outcomes.get(id, {})), history.stds.get(id))
 
+    def has_value_of(self, event: Measured) -> bool:
+        """Whether an event has this value; tables of all trials have the averages of repeats."""
+        return self.value in (event.value, event.repeats or None)
+
     def is_same(self, event: Measured) -> bool:
-        """Whether an event has this answer; tables of all trials have the averages of repeats."""
-        is_value = self.value in (event.value, event.repeats or None)
+        """Whether an event has this answer."""
         is_std = self.std == event.std or not self.has_std
-        return is_value and is_std and self.outcomes == event.outcomes
+        return self.has_value_of(event) and is_std and self.outcomes == event.outcomes
 
     def __str__(self) -> str:
         """The result in a message."""
@@ -201,11 +203,15 @@ def _sort(
             found.values[id] = value
             found.add(id, result)
     elif correct and id in history.values and not isinstance(value, str):
-        if result.is_same(results[-1]):
+        last = results[-1]
+        if result.is_same(last):
             found.known.append(id)
-        else:
-            found.corrected[id] = value
-            found.add(id, result)
+            return
+        if result.has_value_of(last):  # only what was measured beside it is another
+            value = last.repeats or last.value
+            result = result if result.has_std else result._replace(std=last.std)
+        found.corrected[id] = value
+        found.add(id, result)
     else:
         _require_known(id, result, history, results)
         found.known.append(id)
@@ -366,5 +372,7 @@ def _require_known(id: int, result: _Answer, history: History, results: Sequence
                 f"trial {id} is told already, {_Answer.told(id, history)}; correct, or tell "
                 f"--correct, changes a value, got {result}"
             )
-    elif result.value != FAILED or id not in history.failed:
+    elif id in history.failed and result.value != FAILED:
+        raise ValueError(f"trial {id} has failed: withdraw takes that back, then attach its result")
+    elif id not in history.failed:
         raise ValueError(f"trial {id} was abandoned: attach its result")

@@ -438,7 +438,7 @@ class Study:
         self._kept.change(lambda strategy: strategy.correct(id, value, outcomes, std=std))
 
     def withdraw(self, id: int | Trial) -> None:
-        """Takes back an attached result, or that a trial failed, as `Strategy.withdraw` does.
+        """Takes back an attached result or a failure, as `Strategy.withdraw` does.
 
         Args:
             id: The attached or failed trial, or its id.

@@ -92,7 +92,7 @@ class Target:
     def tell(self, trial: Trial, measured: Mapping[str, Any]) -> None:
         """Tells what was measured in a trial, as `checked_result` gives it. If another process
         answered the trial meanwhile, its answer stands: this one is attached if the trial was given
-        up as failed, else a warning shows it."""
+        up as failed, which is taken back; else a warning shows it."""
         value, repeats = measured["value"], measured["repeats"]
         given = {"value": repeats or value, "outcomes": measured["outcomes"]}
         given["std"] = measured["std"]
@@ -100,12 +100,15 @@ class Target:
         def act(strategy: Strategy) -> str | None:
             history = strategy.history
             told = history.value_told(trial.id)
+            has_failed = trial.id in history.failed and strategy.refuses_attached is None
             if trial.id not in history.values and trial.id not in history.abandoned:
                 strategy.tell(trial.id, **given)
             elif told == value:
                 pass  # told before Ctrl-C, or before a connection broke
-            elif trial.id in history.failed and strategy.refuses_attached is None:
+            elif has_failed or trial.id in self._came_late:
                 since = self._came_late.setdefault(trial.id, len(history.trials))
+                if has_failed:
+                    strategy.withdraw(trial.id)
                 if not _is_attached(strategy, trial, value, since):
                     strategy.attach(trial.x, context=trial.context, **given)
             elif told is not None:

@@ -321,7 +321,7 @@ QUICK = (
     "breadthwise_exploration, smooth",
     "random",
 )
-# Methods of which a session takes more than half a second, and is played once, in full length.
+# Methods whose sessions on sets take more than half a second: only long ones are played.
 HEAVY = (
     "cgp_ucb, sum",
     "credible_ucb, growing",

@@ -16,7 +16,7 @@ import botorch_ext as bx
 from benchmarks.studies.forks import in_a_fork, wait_for
 from botorch_ext import run
 from botorch_ext.exceptions import TrialFailedWarning, UnreachableStudyError, UntoldValueWarning
-from botorch_ext.strategies import Abandoned, Asked, Attached, RandomSearch, Told
+from botorch_ext.strategies import Abandoned, Asked, Attached, RandomSearch, Told, Withdrawn
 from botorch_ext.studies import questions, running_trials, target
 from botorch_ext.studies.journal import Journal
 from botorch_ext.studies.running_trials import Claims
@@ -228,15 +228,17 @@ def test_the_value_of_a_trial_that_fails_elsewhere_is_attached(place, minimize):
         study.attach(study.strategy.history.trials[0].x, 0.25)
         study.abandon(0, failed=True)
 
-    expected = {fails: [Asked, Abandoned, Attached]}
+    # Their failure is taken back.
+    expected = {fails: [Asked, Abandoned, Withdrawn, Attached]}
     # Beside an older result like it.
-    expected[attaches_and_fails] = [Asked, Attached, Abandoned, Attached]
+    expected[attaches_and_fails] = [Asked, Attached, Abandoned, Withdrawn, Attached]
     for name, (answer, kinds) in zip("ab", expected.items(), strict=True):
         study, other = random(place, name=name, minimize=minimize), random(place, name=name)
         result = late(study, other, answer)
         events = random(place, name=name).events
         assert [type(event) for event in events] == kinds and events[-1].value == 0.25
         assert torch.equal(events[-1].trial.x, events[0].trial.x)
+        assert random(place, name=name).strategy.history.failed == set()
         assert set(result.Y.tolist()) == {0.25} and result.best_value == 0.25
 
 

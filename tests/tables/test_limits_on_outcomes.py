@@ -72,7 +72,7 @@ def test_a_study_with_a_limit_by_sheets_and_the_command_line(folder, capsys):
         capsys, "correct", "lab.db", "0", "--outcome", f"impurity={history.outcomes[0]['impurity']}"
     )
     said = shown(capsys, "recommended", "lab.db")
-    assert "probability that it is feasible: " in said
+    assert "probability that a trial succeeds and all limits hold: " in said
     assert study.recommended().params["time"] <= 5
     assert "as good as every evaluated point with probability: " in said
     (folder / "points.csv").write_text("time\n2\n8\n", encoding="utf-8")
@@ -89,7 +89,7 @@ def test_a_regret_without_any_result_within_the_limits_is_refused(folder, capsys
     with pytest.raises(ValueError, match="got none"):
         plot_regret({"lab": study})
     said = shown(capsys, "recommended", "lab.db")
-    assert "no point was found that is feasible" in said and "as good as every" not in said
+    assert "no point was found where it is 0.9" in said and "as good as every" not in said
     found = study.recommended().params["time"]
     evaluated = (
         "yes, in trial 0" if found == study.strategy.history.trials[0].params["time"] else "no"

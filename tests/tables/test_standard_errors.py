@@ -82,6 +82,21 @@ def test_a_sheet_without_standard_errors_keeps_them(folder, capsys):
     assert bx.Study("lab.db").strategy.history.stds == {}
 
 
+def test_a_corrected_outcome_leaves_repeats_and_standard_errors(folder, capsys):
+    strategy = bx.algorithms.integrated_ei(SPACE, outcomes={"dirt": "<= 5"})
+    study = bx.Study("lab.db", strategy, objective="yield")
+    times = [f"{trial.params['time']!r}" for trial in study.ask(2)]
+    study.tell(0, 84.1, {"dirt": 3.0}, std=0.5)
+    study.tell(1, [84.0, 86.0], {"dirt": 3.0})
+    rows = f"0,{times[0]},84.1,3.2\n1,{times[1]},85.0,3.4\n"
+    (folder / "filled.csv").write_text(f"trial,time,yield,dirt\n{rows}", encoding="utf-8")
+    said = shown(capsys, "tell", "lab.db", "filled.csv", "--correct")
+    assert said == "corrected trial 0\ncorrected trial 1\n"
+    last = bx.Study("lab.db").strategy.history
+    assert (last.stds, last.repeats) == ({0: 0.5}, {1: (84.0, 86.0)})
+    assert last.outcomes == {0: {"dirt": 3.2}, 1: {"dirt": 3.4}}
+
+
 @pytest.mark.parametrize("minimize", [False, True])
 def test_a_table_attaches_them_and_all_trials_show_them(folder, capsys, minimize):
     study = begun(minimize=minimize)

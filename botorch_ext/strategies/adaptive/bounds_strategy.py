@@ -105,7 +105,7 @@ class BoundsStrategy(Strategy):
       are told (GP-UCB-SDF, Verma et al. 2022). With ``timeout`` m, a trial that was asked at step s
       and is not told before the ask of step s + m + 1 stays censored for ever.
 
-    A failed trial counts as pending for ever.
+    A failed trial counts as pending, unless that is withdrawn.
 
     With a ``context_domain`` the models are models of joint rows (the action, then the context).
     Each ask is given a context, and the maximum is taken over the actions in that context (CGP-UCB,

@@ -43,8 +43,8 @@ _NUM_DRAWS = 8
 _MOST_ROWS = 1000
 # The least probability of success of a point that is asked, where another one has it.
 _LEAST_SUCCESS = 0.7
-# The prior of the noise variance of outcomes. It allows for exact ones, since the less noise there
-# is, the nearer to its limit a point can be known to keep it.
+# The prior of the noise variance of outcomes. They may be exact, and only with little noise is a
+# point near a limit known to keep it.
 _NOISE_OF_OUTCOMES: dict[str, Any] = {
     "noise": (1e-6, 4.0),
     "noise_location": -6.0,

@@ -36,7 +36,8 @@ class Recommendation(Immutable):
         feasibility: The probability that a trial at the point succeeds and that all outcomes,
             without their noise, are within their limits, each taken as independent of the others.
             If it is less than 0.9, no point was found that has more than 0.9; with limits, this is
-            the one that has most. None without limits where no trial has failed.
+            the one that has most. None for other methods than `integrated_ei`, and without limits
+            until a trial has failed.
     """
 
     x: Tensor
@@ -73,9 +74,9 @@ class Recommendation(Immutable):
 
 def lines_of_feasibility(feasibility: float) -> list[str]:
     """The feasibility of a recommended point, as people read it, and whether it is too small."""
-    lines = [f"probability that it is feasible: {feasibility:.3g}"]
+    lines = [f"probability that a trial succeeds and all limits hold: {feasibility:.3g}"]
     if feasibility < LEAST_FEASIBILITY:
-        lines.append(f"no point was found that is feasible with {LEAST_FEASIBILITY:g}")
+        lines.append(f"no point was found where it is {LEAST_FEASIBILITY:g} or more")
     return lines
 
 

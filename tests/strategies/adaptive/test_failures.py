@@ -111,6 +111,15 @@ def test_no_deterministic_point_below_the_threshold_is_asked_while_another_one_i
     assert num_low > 10
 
 
+def test_no_deterministic_point_of_a_box_is_asked_that_is_below_the_threshold():
+    box = bx.Box([[0.0], [1.0]])
+    strategy = bx.algorithms.integrated_ei(box, FEW, num_initial=4, deterministic=True)
+    for _ in range(20):
+        trial = strategy.ask()
+        assert trial.info.get("success", 1.0) >= 0.7
+        answer(strategy, trial, lambda x: float(x), lambda x: x > 0.6)
+
+
 def test_a_failed_point_is_not_asked_again_while_another_is_left():
     points = bx.FiniteSet([[0.0], [1.0], [2.0]])
     strategy = bx.algorithms.integrated_ei(points, FEW, num_initial=3)

@@ -122,7 +122,7 @@ def test_before_any_result_is_within_the_limits_there_is_no_best_point():
     assert strategy.report()["best"] is None
     found = strategy.recommended()
     assert found.feasibility < 0.9
-    assert "no point was found that is feasible with 0.9" in repr(found)
+    assert "no point was found where it is 0.9 or more" in repr(found)
     first = strategy.clone().ask()
     within = dense_within_limits(strategy, first, torch.cat([found.x[None], grid()]))[0]
     assert within[0] == pytest.approx(found.feasibility)
@@ -138,7 +138,10 @@ def test_the_point_recommended_keeps_the_limits_with_the_stated_probability(doma
     within = dense_within_limits(strategy, first, found.x[None])
     assert found.feasibility == pytest.approx(float(within.prod()), abs=1e-6)
     assert found.feasibility >= 0.9
-    assert f"probability that it is feasible: {found.feasibility:.3g}" in repr(found)
+    assert (
+        f"probability that a trial succeeds and all limits hold: {found.feasibility:.3g}"
+        in repr(found)
+    )
     # No point of a grid keeps them as surely and has a better mean.
     points = SET.points if domain is SET else grid()
     likely = dense_within_limits(strategy, first, points).prod(dim=0) >= 0.9
@@ -321,4 +324,4 @@ def test_the_result_of_optimize_says_whether_limits_hold():
         lambda x: (f(x), {"a": 1.0}), BOX, 9, particles=FEW, outcomes={"a": "<= 0"}, progress=False
     )
     assert result.recommended_feasibility < 0.9
-    assert "no point was found that is feasible with 0.9" in repr(result)
+    assert "no point was found where it is 0.9 or more" in repr(result)
