@@ -60,6 +60,12 @@ def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def empty_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages whose pictures are made, but not written as SVG, which takes most of their time."""
+    monkeypatch.setattr("botorch_ext.page.drawing._svg", lambda *_: "<svg></svg>")
+
+
+@pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The time of studies and commands, which stands still until it is moved."""
 

@@ -28,7 +28,7 @@ def run_and_report(
     options: Options,
     cases: Sequence[_Case],
     is_chosen: Callable[[_Case], bool],
-    play: Callable[[_Case], Row | str],
+    play: Callable[[_Case], Row],
     write: Callable[[list[Row]], None],
 ) -> None:
     """Runs the cases that are chosen and missing, unless ``--report`` is given, and reports.
@@ -58,7 +58,7 @@ def run_and_report(
 
 
 def run_missing(
-    play: Callable[[_Case], Row | str],
+    play: Callable[[_Case], Row],
     missing: Sequence[_Case],
     found: dict[_Case, Row],
     store: Store,
@@ -82,7 +82,7 @@ def run_missing(
     remaining = Remaining(found, missing, processes)
     failures = 0
     with tqdm(total=len(missing), desc=description, unit="run") as bar:
-        for case, outcome in as_they_finish(partial(attempted, play), missing, processes):
+        for case, outcome in as_they_finish(partial(_attempted, play), missing, processes):
             if isinstance(outcome, str):
                 failures += 1
                 bar.write(f"{case}\n{outcome}", file=sys.stderr)
@@ -95,7 +95,7 @@ def run_missing(
     return failures
 
 
-def attempted(play: Callable[[_Case], Row | str], case: _Case) -> Row | str:
+def _attempted(play: Callable[[_Case], Row], case: _Case) -> Row | str:
     """The row of a run, or how it failed: one run must not end all others."""
     try:
         return play(case)

@@ -29,9 +29,8 @@ def main(argv: list[str] | None = None) -> None:
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", category=InputDataWarning)
     rows: list[Row] = []
-    number = 1 if options.smoke else None  # the tests count most of them
-    paths = list(PATHS.items())[:number]
-    paths += [(f"BoTorch for {name}", path) for name, path in OF_BOTORCH.items()][:number]
+    paths = list(PATHS.items())[: 1 if options.smoke else None]  # tests count most of them
+    paths += [(f"BoTorch for {name}", path) for name, path in OF_BOTORCH.items()]
     for name, path in tqdm(paths, unit="path"):
         meter = LaunchMeter()
         with PretendCUDA():

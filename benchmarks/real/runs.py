@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchmarks.common.method_runs import MethodRun
-from benchmarks.common.resumable import attempted
 from benchmarks.common.tables import Row
 from benchmarks.real.environments import PEERS, REQUIREMENTS, python_of
 from benchmarks.real.protocol import Worker
@@ -99,12 +98,14 @@ def play(case: Case) -> Row:
     }
 
 
-def attempt(case: Case) -> Row | str:
-    """The row of a run, or how it failed. A worker that failed is started again."""
-    outcome = attempted(play, case)
-    if isinstance(outcome, str) and case.method in _workers:
-        _workers.pop(case.method).close()
-    return outcome
+def attempt(case: Case) -> Row:
+    """The row of a run. A worker that failed is started again."""
+    try:
+        return play(case)
+    except Exception:
+        if case.method in _workers:
+            _workers.pop(case.method).close()
+        raise
 
 
 @atexit.register

@@ -29,8 +29,6 @@ _PARTS = {
     "costs": "Costs",
     "busy_machine": "Asks in a busy machine",
 }
-# The tests play the others.
-_IN_SMOKE = ("dask_workers", "costs", "busy_machine")
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -40,7 +38,7 @@ def main(argv: list[str] | None = None) -> None:
     options = parse_options("studies", description, argv, more={"only": only})
     report = options.output / "report.md"
     broken = []
-    for part in options.more["only"] or (_IN_SMOKE if options.smoke else _PARTS):
+    for part in options.more["only"] or _PARTS:
         start = time.perf_counter()
         # In the folder of the results: others may lie in memory.
         with tempfile.TemporaryDirectory(dir=options.output) as folder:

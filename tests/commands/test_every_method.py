@@ -19,7 +19,7 @@ ON_A_SERVER = ("gp_bucb", "integrated_ei")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.usefixtures("no_pictures"),
+    pytest.mark.usefixtures("empty_pictures"),
     pytest.mark.filterwarnings("ignore::botorch_ext.exceptions.BotorchExtWarning"),
 ]
 

@@ -33,7 +33,7 @@ def _all_commands(path, output, *options):
         assert main([command[0], str(path), *command[1:]]) == 0
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("empty_pictures")
 def test_nothing_is_written(path, clock, capsys, tmp_path_factory):
     def play():
         week(path, clock)
@@ -60,7 +60,7 @@ def test_a_log_of_a_process_that_was_killed_is_read(path, capsys, tmp_path_facto
     assert [copy.read_bytes(), Path(f"{copy}-wal").read_bytes()] == before
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("empty_pictures")
 def test_somebody_else_writes_meanwhile(path, clock, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(databases, "_LONGEST_WAIT", 0.1)
     week(path, clock)

@@ -152,7 +152,7 @@ def test_an_older_library_names_the_event_that_it_does_not_know(path, monkeypatc
         bx.Study(path)
 
 
-def test_sheets_have_the_new_choice(path, tmp_path, capsys, no_pictures):
+def test_sheets_have_the_new_choice(path, tmp_path, capsys, empty_pictures):
     begun(path)
     sheet = tmp_path / "more.csv"
     sheet.write_text("temperature [°C],solvent,yield\n110.5,dmso,71\n")

@@ -337,7 +337,10 @@ def test_what_a_lab_writes_in_place_of_a_result_is_answered():
     with pytest.raises(TableError, match=r"'n.d.'; write failed if the experiment failed"):
         answers_of(study, sheet)
     study.abandon(trials[1], failed=True)
-    with pytest.raises(UnknownTrialError, match="abandoned as failed; withdraw takes that back; attach adds its result"):
+    with pytest.raises(
+        UnknownTrialError,
+        match="abandoned as failed; withdraw takes that back; attach adds its result",
+    ):
         study.correct(1, 3.0)
     with pytest.raises(TableError, match=r"is missing; is one of these meant: 'Kat. \[mol%\]'\?"):
         study.attach([{"Kat. [mol%]": 0.5, "yield": 2.0}])
