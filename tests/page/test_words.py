@@ -225,7 +225,7 @@ def test_limits_are_where_the_study_stands_and_at_the_recommended_point(path, no
     assert "No result is within the limits yet." in said and "No value" not in said
     assert "no point that was measured" not in said and "Best so far" not in said
     assert "It was measured in trial 1." in said
-    assert "succeeds and all limits hold with a probability of 50 %. No point was found" in said
+    assert "succeeds within all limits with a probability of 50 %. No point was found" in said
     study.attach({"a": 3, "b": 0.5}, 70.0, outcomes={"impurity": 2.0, "purity": 95.0})
     said = text(
         replace(model, recommended=SimpleNamespace(**vars(recommended) | {"feasibility": 0.95}))
@@ -238,5 +238,6 @@ def test_limits_are_where_the_study_stands_and_at_the_recommended_point(path, no
     assert "The best value so far within the limits is 70 %" in said
     assert "62 % no point that was measured within the limits is better" in said
     assert (
-        "all limits hold with a probability of 95 %." in said and "No point was found" not in said
+        "succeeds within all limits with a probability of 95 %." in said
+        and "No point was found" not in said
     )
