@@ -1350,19 +1350,21 @@ class Strategy(NotedWarnings):
         after._first = first_state
         first = events[: _num_until_corrected(events)]
         gone = {event.id for event in first if isinstance(event, Withdrawn)}
-        failures = [event for event in first if isinstance(event, Abandoned) and event.failed]
-        excused = gone.intersection(event.id for event in failures)
+        excused: set[int] = set()  # trials whose failure is withdrawn later
         after._take_as_asked(True)
         for event in as_told_right(first):
             with after.within(after):
                 if isinstance(event, Change):
-                    if event.id not in excused:
+                    if isinstance(event, Withdrawn) and event.id in excused:
+                        excused.remove(event.id)
+                    else:
                         after.check_event(event)
                     after._forget_fits(event.id)
                     if isinstance(event, Withdrawn):
                         after._note_withdrawn(event)
-                elif isinstance(event, Abandoned) and event.id in excused:
+                elif isinstance(event, Abandoned) and event.failed and event.id in gone:
                     after._take(replace(event, failed=False))
+                    excused.add(event.id)
                 elif isinstance(event, Attached) and event.trial.id in gone:
                     after.check_event(event)
                     after._apply(Placeholder(event.trial))

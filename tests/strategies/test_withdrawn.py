@@ -7,7 +7,7 @@ import torch
 
 from botorch_ext import ContextwiseStrategy, algorithms
 from botorch_ext.exceptions import UnknownTrialError
-from botorch_ext.strategies import Attached, Corrected, Noted, Withdrawn
+from botorch_ext.strategies import Abandoned, Attached, Corrected, Noted, Withdrawn
 from botorch_ext.testing.states import question, state
 from botorch_ext.testing.subjects import others
 from tests.laws.registry import entry_of
@@ -203,6 +203,14 @@ def test_what_cannot_be_withdrawn_or_noted_is_refused_as_a_whole():
         [*start, Withdrawn(3), Attached(trial, 0.1)],
     ):
         with pytest.raises(ValueError, match=r"value must be finite|id must be one of the"):
+            fresh.replay(wrong)
+    failed = Abandoned(pending.id, failed=True)
+    for wrong in (
+        [*start, Withdrawn(pending.id), failed],
+        [*start, failed, Withdrawn(pending.id), Withdrawn(pending.id)],
+        [*start, failed, Corrected(pending.id, 0.2), Withdrawn(pending.id)],
+    ):
+        with pytest.raises(UnknownTrialError, match="id must be one of the"):
             fresh.replay(wrong)
     assert fresh.events == ()
     fresh.replay([*start, Attached(trial, 0.1), Corrected(3, 0.2), Withdrawn(3)])
