@@ -45,11 +45,10 @@ class Peer:
     Args:
         entry: ``module:name`` below `benchmarks.real.peers`: a class, or what makes its objects.
         environment: A key of `REQUIREMENTS`; None for that of the library.
-        seeds: How many runs of each task: two where a question takes about three seconds, one where
-            it takes about eight, none of a method for many inputs.
+        seeds: How many runs of each task: one where a question takes about eight seconds, none of a
+            method for many inputs.
         choices: How many runs of each task with choices, if a question there takes more than two
             seconds. None: as many as of the others.
-        confirm: At most so many runs of each task to confirm.
         package: Whose version decides what it asks, in the environment of the library; of the
             library itself a revision, raised when its method asks something else.
         large: How many runs of each task of many inputs: two where a question takes more than two
@@ -61,18 +60,17 @@ class Peer:
     environment: str | None = None
     seeds: int = 5
     choices: int | None = None
-    confirm: int = 5
     package: str = ""
     large: int = 0
     large_package: str = ""
 
     def seeds_on(self, task: Task) -> int:
-        """How many runs of a task."""
+        """How many runs of a task; of a task to confirm at most five."""
         if task.half == "large":
             return self.large
         has_choices = any(parameter.kind == "choice" for parameter in task.parameters)
         seeds = self.choices if has_choices and self.choices is not None else self.seeds
-        return min(seeds, self.confirm) if task.half == "confirm" else seeds
+        return min(seeds, 5) if task.half == "confirm" else seeds
 
     def settings_on(self, task: Task) -> str:
         """What decides its answers to a task. Rows of other settings are stale."""
@@ -103,7 +101,7 @@ PEERS = {
     "CMA-ES": Peer("optuna_samplers:cma_es", "cma", large=5),
     "random": Peer("optuna_samplers:random", package="optuna"),
     "Ax": Peer("ax_client:AxClient", package="ax-platform"),
-    "HEBO": Peer("hebo_optimizer:HeboOptimizer", "hebo", seeds=2, confirm=1, large=2),
+    "HEBO": Peer("hebo_optimizer:HeboOptimizer", "hebo", large=2),
     "SMAC": Peer("smac_facade:SmacFacade", "smac"),
     "scikit-optimize": Peer("skopt_optimizer:SkoptOptimizer", "scikit-optimize"),
     "BayBE": Peer("baybe_campaign:BaybeCampaign", "baybe"),
