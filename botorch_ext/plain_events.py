@@ -13,7 +13,7 @@ from botorch_ext.checks import is_text
 from botorch_ext.exceptions import BrokenStudyError
 
 Kind = Literal[
-    "asked", "attached", "told", "corrected", "abandoned", "withdrawn", "noted", "widened"
+    "asked", "attached", "failed", "told", "corrected", "abandoned", "withdrawn", "noted", "widened"
 ]
 # The kinds that end no trial.
 ENDS_NO_TRIAL: tuple[Kind, ...] = ("corrected", "noted", "widened")
@@ -25,6 +25,7 @@ _MEASURED = ("outcomes", "std", "repeats")
 _ENTRIES: dict[Kind, tuple[str, ...]] = {
     "asked": ("x", "context", "info"),
     "attached": ("x", "context", "info", "value"),
+    "failed": ("x", "context", "info"),
     "told": ("value",),
     "corrected": ("value",),
     "abandoned": ("failed",),

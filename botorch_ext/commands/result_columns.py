@@ -52,8 +52,8 @@ class ResultColumns:
         objective: The column of the results.
         outcomes: The columns that are measured with it.
         left_out: What the columns hold that are neither, by their names.
-        rows: The rows that have a result.
-        without_result: The numbers of the rows whose result is empty or `FAILED`.
+        rows: The rows that have a result or failed.
+        without_result: The numbers of the rows whose result is empty.
         decimal: The decimal sign of numbers that are texts.
     """
 
@@ -92,11 +92,10 @@ def result_columns(sheet: Sheet, objective: str | None, outcomes: Sequence[str])
     found = _objective(sheet, columns, known, objective, decimal)
     for column in (found, *beside):
         left_out.pop(column.name, None)
-    has_result = [row.cells[found.place].casefold() not in ("", FAILED) for row in sheet.rows]
-    rows = [row for row, has in zip(sheet.rows, has_result, strict=True) if has]
-    without = [row.number for row, has in zip(sheet.rows, has_result, strict=True) if not has]
+    rows = [row for row in sheet.rows if row.cells[found.place]]
+    without = [row.number for row in sheet.rows if not row.cells[found.place]]
     parameters = [each for each in known if each is not found and each.cells(rows)]
-    if not parameters:
+    if not parameters or all(row.cells[found.place].casefold() == FAILED for row in rows):
         raise TableError(
             sheet.origin.message("there must be a column of a parameter, and a row with a result")
         )
@@ -201,6 +200,8 @@ def _doubtful(
     for row, text in cells:
         if _DATE.fullmatch(text):
             doubtful.append(f"row {row} is the date {short(text)}")
+        elif is_result and text.casefold() == FAILED:
+            continue
         elif is_of_numbers and _number(text, decimal, column.unit) is None:
             is_with_other_sign = _number(text, None, None) is not None
             hint = " with the decimal sign of the others" if is_with_other_sign else ""

@@ -404,13 +404,14 @@ def _follow(
         raise ValueError(f"value must be finite, got {record.value}")
     if not all(map(math.isfinite, (*record.x, *(record.context or ())))):
         raise ValueError(f"coordinates must be finite, got {record.x} and {record.context}")
-    if record.kind in ("asked", "attached", "widened") and record.id != len(stories):
+    is_new = record.kind in ("asked", "attached", "failed")
+    if (is_new or record.kind == "widened") and record.id != len(stories):
         raise ValueError(f"id must be {len(stories)}, got {record.id}")
     if record.kind == "widened":
         for id in record.inside:
             stories[id].info.pop("outside", None)
         return
-    if record.kind in ("asked", "attached"):
+    if is_new:
         asked_at = at if record.kind == "asked" else None
         context = record.context or []
         story = TrialStory(record.id, record.x, context, record.info, asked_at, num_asked)
@@ -421,6 +422,8 @@ def _follow(
         if record.kind == "attached":
             story.end("attached", at, record.value)
             story.measure(record, objective)
+        if record.kind == "failed":
+            story.end("failed", at)
         return
     if record.id < 0:
         raise ValueError(f"id must be that of a trial, got {record.id}")
@@ -431,7 +434,7 @@ def _follow(
     if record.kind == "withdrawn":
         if story.state not in ("attached", "failed"):
             raise ValueError(f"trial {record.id} is {story.state}")
-        story.end("withdrawn" if story.state == "attached" else "abandoned", at)
+        story.end("withdrawn" if story.asked_at is None else "abandoned", at)
         story.outcomes = {}
         return
     if record.kind == "corrected":

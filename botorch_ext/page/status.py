@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from botorch_ext.aligned import printable
 from botorch_ext.page.overview import Overview, State, TrialStory
 from botorch_ext.page.strategy_description import called
@@ -33,12 +35,14 @@ def as_text(overview: Overview, now: float, warning: str | None = None) -> str:
 
 def counts(overview: Overview) -> str:
     """How many trials there are of each kind."""
-    parts = [(len(overview.having(state)), state) for state in _STATES]
-    of_asked = ", ".join(f"{count} {state}" for count, state in parts if count)
+    asked, others = (
+        Counter(story.state for story in overview.stories if (story.asked_at is None) == is_other)
+        for is_other in (False, True)
+    )
+    of_asked = ", ".join(f"{asked[state]} {state}" for state in _STATES if asked[state])
     words = f"{overview.num_asked} asked" + (f": {of_asked}" if of_asked else "")
-    for state in ("attached", "withdrawn"):
-        if count := len(overview.having(state)):
-            words += f"; {count} {state}"
+    names = {"attached": "attached", "failed": "attached as failed", "withdrawn": "withdrawn"}
+    words += "".join(f"; {others[state]} {name}" for state, name in names.items() if others[state])
     if corrected := len(overview.corrected):
         words += f"; {corrected} corrected"
     return words

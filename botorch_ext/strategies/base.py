@@ -62,6 +62,8 @@ from botorch_ext.strategies.events import (
     Change,
     Corrected,
     Event,
+    Failed,
+    FromElsewhere,
     History,
     Measured,
     Noted,
@@ -422,18 +424,20 @@ class Strategy(NotedWarnings):
     def attach(
         self,
         x: Any,
-        value: float | Sequence[float],
+        value: float | Sequence[float] | None = None,
         context: ContextLike | None = None,
         *,
         outside: bool = False,
         outcomes: Mapping[str, float] | None = None,
         std: float | None = None,
+        failed: bool = False,
     ) -> Trial:
-        """Adds a result that was not asked for, an observation like those of ``initial``.
+        """Adds a result that was not asked for, an observation like those of ``initial``, or an
+        evaluation that failed.
 
         Args:
             x: The ``d``-dim point, or a dict of its values by name, as ``params`` of a trial.
-            value: The observation, as for `tell`.
+            value: The observation, as for `tell`; None for an evaluation that failed.
             context: The ``d_z`` numbers that were observed. Needed if the strategy has a
                 ``context_domain``, and only then.
             outside: Whether a point outside the domain is kept as data, if the method
@@ -442,6 +446,7 @@ class Strategy(NotedWarnings):
                 violated.
             outcomes: The other measured numbers, as for `tell`.
             std: The standard error, as for `tell`.
+            failed: Whether the evaluation failed, as for `abandon`; it has no value then.
 
         Returns:
             The trial that holds the result, with the next id. Its ``info`` has ``attached``, which
@@ -450,22 +455,26 @@ class Strategy(NotedWarnings):
 
         Raises:
             ValueError: If the point lies outside the domain, if `ask` would refuse the context, if
-                `tell` would refuse the value or the outcomes, or if the method cannot use results
-                that it did not ask for.
+                `tell` would refuse the value or the outcomes, if a failed evaluation has a value,
+                outcomes or a standard error, or if the method cannot use results that it did not
+                ask for.
         """
-        return self._attached_as("x", x, value, context, outside, outcomes, std)
+        given = {"value": value, "outcomes": outcomes, "std": std}
+        return self._attached_as("x", x, context, outside, failed, given)
 
     def _attached_as(
         self,
         name: str,
         x: Any,
-        value: float | Sequence[float],
         context: ContextLike | None,
         outside: bool,
-        outcomes: Mapping[str, float] | None,
-        std: float | None,
+        failed: bool,
+        given: dict[str, Any],
     ) -> Trial:
-        """Attaches a result as `attach` does. ``name`` is what messages call the point."""
+        """Attaches a result as `attach` does, with what was measured by name. ``name`` is what
+        messages call the point."""
+        if flag(failed, "failed") and any(each is not None for each in given.values()):
+            raise ValueError(f"value, outcomes and std must be None if it failed, got {given}")
         id, context = len(self.history.trials), self.checked_context(context)
         try:
             X, mark = self.domain.require_contains(x, name), {}
@@ -480,8 +489,8 @@ class Strategy(NotedWarnings):
             raise ValueError(f"{name} must be one point, got {len(X)}")
         info = self._info_of_attached(X, context) | mark
         trial = Trial(id, X[0].detach().clone(), context, info, self.domain)
-        given: Any = trial, value, outcomes, std
-        self._happen(self._in_sign(checked_event(Attached(*given))))
+        event = Failed(trial) if failed else checked_event(Attached(trial, **given))
+        self._happen(self._in_sign(event))
         return trial.copy()
 
     def correct(
@@ -523,10 +532,11 @@ class Strategy(NotedWarnings):
     def withdraw(self, id: int | Trial) -> None:
         """Takes back an attached result or a failure.
 
-        The result is then no observation any more; a trial that had failed counts as abandoned. The
-        trials that were asked stand, and the attached trial keeps its id. Everything that is
-        computed from results is computed again, as if the result had never been attached, or the
-        trial had not failed. Hyperparameters that were fitted are fitted again at the next ask.
+        The result is then no observation any more; a trial that was asked and had failed counts as
+        abandoned. The trials that were asked stand, and the attached trial keeps its id. Everything
+        that is computed from results is computed again, as if the result had never been attached,
+        or the trial had not failed. Hyperparameters that were fitted are fitted again at the next
+        ask.
 
         Args:
             id: The attached or failed trial, or its id.
@@ -695,7 +705,7 @@ class Strategy(NotedWarnings):
             UnknownTrialError: If the trial is not pending.
             ValueError: If the event cannot come now.
         """
-        if isinstance(event, Attached) and self.refuses_attached is not None:
+        if isinstance(event, FromElsewhere) and self.refuses_attached is not None:
             who = type(self).__name__
             raise ValueError(f"{who} takes no attached results: {self.refuses_attached}")
         self.history.check(event)
@@ -703,6 +713,10 @@ class Strategy(NotedWarnings):
             self._wider(event.parameters)
             if not self.history.outside.issuperset(event.inside):
                 raise ValueError(f"inside must be ids of outside results, got {event.inside}")
+        self._check_measured(event)
+
+    def _check_measured(self, event: Event) -> None:
+        """Raises a ValueError if an event has a result that the strategy cannot take."""
         if isinstance(event, Measured):
             require_outcomes(event.outcomes, self.outcome_names, type(self).__name__)
             require_plain_noise(event, self.refuses_std, type(self).__name__)
@@ -1292,7 +1306,7 @@ class Strategy(NotedWarnings):
         if isinstance(event, Asked):
             self.check_recorded(event.trial, is_member)
             return event
-        if isinstance(event, Attached):
+        if isinstance(event, FromElsewhere):
             self._check_attached(event.trial, is_member)
         return checked_event(event)
 
@@ -1319,9 +1333,14 @@ class Strategy(NotedWarnings):
 
     def _apply(self, event: Event) -> None:
         """Updates this state for an event that can come now."""
-        if isinstance(event, Asked | Attached) and event.trial.domain is not self.domain:
+        if isinstance(event, Asked | FromElsewhere) and event.trial.domain is not self.domain:
             event = replace(event, trial=replace(event.trial, domain=self.domain))
-        self.history = self.history.after(event)
+        after = self.history.after(event)
+        if isinstance(event, Failed):
+            self._apply_placeholder(event.trial, failed=True)
+            self.history = after
+            return
+        self.history = after
         if isinstance(event, Change):
             vars(self).update(vars(self._corrected(self.history.events)))
         if isinstance(event, Change | Noted):
@@ -1341,6 +1360,12 @@ class Strategy(NotedWarnings):
                 if said is not None:
                     self._note_once(said, ModelRefutedWarning)
 
+    def _apply_placeholder(self, trial: Trial, failed: bool) -> None:
+        """Updates this state for an attached trial without a result as for one that was asked and
+        abandoned."""
+        self._apply(Placeholder(trial))
+        self._apply(Abandoned(trial.id, failed))
+
     def _corrected(self, events: Sequence[Event]) -> Self:
         """The state after all events, with the corrected values, and without results and failures
         that were withdrawn, up to the last such change. Warnings that were raised before are not
@@ -1350,27 +1375,24 @@ class Strategy(NotedWarnings):
         after._first = first_state
         first = events[: _num_until_corrected(events)]
         gone = {event.id for event in first if isinstance(event, Withdrawn)}
-        excused: set[int] = set()  # trials whose failure is withdrawn later
+        history = after.history  # with what is wrong
         after._take_as_asked(True)
-        for event in as_told_right(first):
+        for event, right in zip(first, as_told_right(first), strict=True):
             with after.within(after):
+                history.check(event)
+                history = history.after(event)
                 if isinstance(event, Change):
-                    if isinstance(event, Withdrawn) and event.id in excused:
-                        excused.remove(event.id)
-                    else:
-                        after.check_event(event)
+                    after._check_measured(event)
                     after._forget_fits(event.id)
                     if isinstance(event, Withdrawn):
                         after._note_withdrawn(event)
                 elif isinstance(event, Abandoned) and event.failed and event.id in gone:
                     after._take(replace(event, failed=False))
-                    excused.add(event.id)
-                elif isinstance(event, Attached) and event.trial.id in gone:
+                elif isinstance(event, FromElsewhere) and event.id in gone:
                     after.check_event(event)
-                    after._apply(Placeholder(event.trial))
-                    after._apply(Abandoned(event.trial.id))
+                    after._apply_placeholder(event.trial, failed=False)
                 else:
-                    after._take(event)
+                    after._take(right)
         after._take_as_asked(False)
         after.history.events = Log(first)
         after.history.corrected = {event.id for event in first if isinstance(event, Corrected)}

@@ -20,8 +20,8 @@ from botorch_ext.exceptions import UnknownTrialError
 from botorch_ext.strategies.events import (
     Abandoned,
     Asked,
-    Attached,
     Event,
+    FromElsewhere,
     Measured,
     Noted,
     Trial,
@@ -36,7 +36,7 @@ E = TypeVar("E", bound=Event)
 
 def checked_event(event: E) -> E:
     """The event in plain form; raises an error if an argument is impossible."""
-    if not isinstance(event, Asked | Attached):
+    if not isinstance(event, Asked | FromElsewhere):
         event = replace(event, id=_plain_id(event.id))
     match event:
         case Measured(value, outcomes, std, repeats):
@@ -185,7 +185,7 @@ def are_members(events: Sequence[Event], domain: Domain) -> bool:
         event.trial
         for event in events
         if isinstance(event, Asked)
-        or (isinstance(event, Attached) and not is_outside_domain(event.trial))
+        or (isinstance(event, FromElsewhere) and not is_outside_domain(event.trial))
     ]
     like, dim = domain.like, domain.dim
     for trial in trials:

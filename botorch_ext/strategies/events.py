@@ -236,6 +236,15 @@ class Attached(Measured, _OfNewTrial):
     """
 
 
+@dataclass(frozen=True, eq=False)
+class Failed(_OfNewTrial):
+    """The event that a failed evaluation was attached, which was not asked for.
+
+    Args:
+        trial: The trial that holds the point, with the next id.
+    """
+
+
 @dataclass(frozen=True)
 class Corrected(Measured, _OfTrial):
     """The event that a told or attached result was replaced. Its arguments are those of `Told`, for
@@ -279,15 +288,17 @@ class Widened(_OfTrial):
 
 @dataclass(frozen=True, eq=False)
 class Placeholder(Asked):
-    """The event that stands, in replays alone, for an attached result that was withdrawn later.
-    `Abandoned` follows at once, so that nothing but the id is left of the trial.
+    """The event that stands, where events are applied, for an attached trial without a result: one
+    that failed, or that is withdrawn later. `Abandoned` follows at once.
 
     Args:
         trial: The trial that was attached.
     """
 
 
-Event = Asked | Told | Abandoned | Attached | Corrected | Withdrawn | Noted | Widened
+Event = Asked | Told | Abandoned | Attached | Failed | Corrected | Withdrawn | Noted | Widened
+# The events that bring a point from elsewhere.
+FromElsewhere = Attached | Failed
 # The events that change a result after it was told or attached.
 Change = Corrected | Withdrawn
 
@@ -296,7 +307,7 @@ def copied(event: Event) -> Event:
     """A copy of an event that shares no mutable value with it."""
     if isinstance(event, Widened):
         return replace(event, parameters=dict(event.parameters))
-    if isinstance(event, Asked | Attached):
+    if isinstance(event, Asked | FromElsewhere):
         event = replace(event, trial=event.trial.copy())
     if isinstance(event, Measured) and event.outcomes:
         event = replace(event, outcomes=dict(event.outcomes))
@@ -419,7 +430,7 @@ class History:
     @property
     def num_told(self) -> int:
         """The number of trials that were told; attached results do not count."""
-        return len(self.values) - len(self.attached) + len(self.withdrawn)
+        return len(self.values) - sum(id in self.values for id in self.attached)
 
     @property
     def unanswered(self) -> list[int]:
@@ -492,14 +503,20 @@ class History:
                 if failed:
                     new.failed = self.failed | {id}
                 new._pending = _without(self._pending, id)
-            case Attached(trial):
+            case Attached(trial) | Failed(trial):
                 new._attach(trial)
                 new.trials = self.trials.with_item(trial)
+                if isinstance(event, Failed):
+                    new.failed, new.abandoned = (
+                        self.failed | {trial.id},
+                        self.abandoned | {trial.id},
+                    )
             case Corrected(id):
                 new.corrected = self.corrected | {id}
             case Withdrawn(id) if not self.is_attached(id):
                 new.failed = self.failed - {id}
             case Withdrawn(id):
+                new.failed, new.abandoned = self.failed - {id}, self.abandoned - {id}
                 new.withdrawn = self.withdrawn | {id}
                 for name in ("values", "outcomes", "stds", "repeats"):
                     setattr(new, name, _without(getattr(self, name), id))
@@ -541,7 +558,7 @@ class History:
                 attached and has not failed, or does not exist, as the event needs it.
             ValueError: If the value is NaN or infinite, or if a new trial has not the next id.
         """
-        if isinstance(event, Asked | Attached | Widened):
+        if isinstance(event, Asked | FromElsewhere | Widened):
             if event.id != len(self.trials):
                 raise ValueError(f"id must be {len(self.trials)}, the next one, got {event.id}")
         else:
@@ -552,16 +569,14 @@ class History:
 
     def _check_id(self, event: Told | Abandoned | Corrected | Withdrawn | Noted) -> None:
         id, is_told = event.id, event.id in self.values
-        # In a replay with placeholders such a result has no value.
-        is_attached = self.is_attached(id) and id not in self.withdrawn
         match event:
             case Told() | Abandoned():
                 kind, can_come = "pending trials", id in self._pending
             case Corrected():
-                kind, can_come = "trials that have a value", is_told or is_attached
+                kind, can_come = "trials that have a value", is_told
             case Withdrawn():
                 kind = "attached results or failed trials"
-                can_come = is_attached or id in self.failed
+                can_come = (is_told and self.is_attached(id)) or id in self.failed
             case Noted():
                 kind, can_come = "trials", 0 <= id < len(self.trials)
         if can_come:
@@ -570,7 +585,7 @@ class History:
         if id in self._pending:
             state = "pending; abandon gives it up" if isinstance(event, Withdrawn) else "pending"
         elif is_told:
-            how = "attached" if is_attached else "already told"
+            how = "attached" if self.is_attached(id) else "already told"
             state = f"{how} ({self.sign * self.values[id]}); correct changes a value"
         elif id in self.abandoned or id in self.withdrawn:
             state = "withdrawn" if id in self.withdrawn else "abandoned"

@@ -18,7 +18,7 @@ from botorch_ext.studies.sheets import IN_MEMORY, Origin, harmless
 
 #: The column of the ids of trials.
 TRIAL = "trial"
-_NOTE = "note"
+_NOTE, _STATE = "note", "state"
 # Other columns of tables that this library writes.
 _WRITTEN = re.compile(
     r"(state|note|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
@@ -45,6 +45,7 @@ class ColumnHeads:
             value, and those that do not always count.
         parameters: The parameters and contexts of a `Space` by name.
         note: The name of the notes, which a table need not have; None if another column has it.
+        state: The name of the states of trials, likewise.
     """
 
     params: Mapping[str, str | None]
@@ -56,6 +57,7 @@ class ColumnHeads:
     optional: Collection[str]
     parameters: Mapping[str, Parameter]
     note: str | None
+    state: str | None
 
     @classmethod
     def of(cls, strategy: Strategy, objective: str, unit: str | None) -> ColumnHeads:
@@ -83,8 +85,9 @@ class ColumnHeads:
                     f"objective, outcomes, contexts and parameters must have names that differ "
                     f"from each other and from {TRIAL!r}, got {name!r} twice"
                 )
-        note = None if _NOTE in map(str.casefold, (*names, std or "")) else _NOTE
-        return cls(params, contexts, objective, unit, outcomes, std, optional, known, note)
+        taken = [each.casefold() for each in (*names, std or "")]
+        note, state = (None if each in taken else each for each in (_NOTE, _STATE))
+        return cls(params, contexts, objective, unit, outcomes, std, optional, known, note, state)
 
     def head(self, name: str) -> str:
         """The head of a column: its name, with its unit in brackets."""
@@ -120,7 +123,7 @@ class ColumnHeads:
 
         Returns:
             From the names of columns to their places in the table: ``trial``, parameters, contexts,
-            the objective, its standard error, the outcomes and ``note``.
+            the objective, its standard error, the outcomes, ``note`` and ``state``.
 
         Raises:
             TableError: A name is missing, misspelt or there twice, or has another unit. The message
@@ -169,7 +172,7 @@ class ColumnHeads:
         Raises:
             ValueError: The head has another unit than the column.
         """
-        names = (TRIAL, *self.units, *([] if self.note is None else [self.note]))
+        names = [TRIAL, *self.units, *filter(None, (self.note, self.state))]
         for name in names:
             whole = (name, self.head(name))
             if text in [each.strip() for each in (*whole, *map(harmless, whole))]:
@@ -177,7 +180,7 @@ class ColumnHeads:
         stem, unit = name_and_unit(text)
         same = [name for name in names if name.casefold() == stem.casefold()]
         name = stem if stem in same else same[0] if len(same) == 1 else None
-        if name is None or unit is None or name == self.note:
+        if name is None or unit is None or name in (self.note, self.state):
             return name
         wanted = self.units.get(name)
         if wanted is None:

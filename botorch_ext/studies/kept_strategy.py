@@ -15,7 +15,7 @@ from botorch_ext.domains import Box, Domain, FiniteSet
 from botorch_ext.exceptions import BrokenStudyError, ForkedStudyError, StudyError
 from botorch_ext.strategies import Asked, Event, Strategy
 from botorch_ext.strategies.event_lines import as_text, from_text
-from botorch_ext.strategies.events import Attached
+from botorch_ext.strategies.events import FromElsewhere
 from botorch_ext.studies.description import versions
 from botorch_ext.studies.threads import give_threads_back, limits_threads, threads_for
 
@@ -47,7 +47,7 @@ def kept_copy(strategy: Strategy, minimize: bool | None) -> Strategy:
 def in_domain(event: Event, strategy: Strategy) -> Event:
     """An event whose point and context are those of the domains, which may have other last digits
     on the machine where the event was written."""
-    if not isinstance(event, Asked | Attached):
+    if not isinstance(event, Asked | FromElsewhere):
         return event
     trial, space = event.trial, strategy.context_space
     x, context = trial.x, trial.context

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from botorch_ext.checks import amount, named, one_number, short
+from botorch_ext.checks import amount, named, short
 from botorch_ext.domains import Box, Space
 from botorch_ext.domains.contexts import ContextLike
 from botorch_ext.exceptions import TableError, TableWarning
@@ -41,10 +41,11 @@ class Result:
         params: The values of parameters by name.
         context: The values of contexts by name.
         value: The value of the objective as it was measured, or those of repeats; None where the
-            row has none.
+            row has none, as of an experiment that failed.
         outcomes: The outcomes by name.
         std: The standard error of the value; None where the row has none.
         note: The note; empty where the row has none.
+        failed: Whether the experiment failed.
         origin: The table of the row.
     """
 
@@ -56,6 +57,7 @@ class Result:
     outcomes: dict[str, float] = field(default_factory=dict)
     std: float | None = None
     note: str = ""
+    failed: bool = False
     origin: Origin = IN_MEMORY
 
     def point(self, strategy: Strategy) -> Any:
@@ -73,8 +75,8 @@ class Result:
 def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
     """The results of a sheet, a data frame, or a list of dicts.
 
-    A row with an id and without a value is left out: in a table of all trials of a study it is a
-    trial that was not told. So are failed experiments, and empty rows.
+    A row with an id and without a value is left out, unless it failed: in a table of all trials of
+    a study it is a trial that was not told. So are empty rows.
 
     Raises:
         TableError: The table is something else, columns are missing or misspelt, a text of a sheet
@@ -86,14 +88,17 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
     needed = [*heads.needed, *heads.results]
     rows, origin = _rows(table, heads, needed)
     results, wrong, left_out = [], [], []
-    for where, known, failed in rows:
+    for where, known, unread in rows:
         value = known.get(heads.objective)
-        if value == FAILED or (value is None and known.get(TRIAL) is not None and not failed):
+        has_failed = value == FAILED or (value is None and known.get(heads.state or "") == FAILED)
+        if value is None and known.get(TRIAL) is not None and not (has_failed or unread):
             left_out.append(where)
             continue
-        mistakes, outcomes, std = failed or _empty(known, needed), {}, None
+        mistakes = unread or _empty(known, heads.needed if has_failed else needed)
+        outcomes, std = {}, None
+        value = None if has_failed else value
         try:
-            if not mistakes:
+            if not mistakes and not has_failed:
                 value, outcomes, std = measured(known, heads)
         except ValueError as error:
             mistakes.append(str(error))
@@ -102,10 +107,11 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
         row = _result(where, known, heads, origin)
         cell = known.get(heads.note or "")
         note = "" if cell is None else str(cell).strip()
-        results.append(replace(row, value=value, outcomes=outcomes, std=std, note=note))
+        measured_too = {"value": value, "outcomes": outcomes, "std": std}
+        results.append(replace(row, **measured_too, note=note, failed=has_failed))
     if not results:
         wrong.append("there is no trial with a value")
-    elif any(result.value is None for result in results):
+    elif any(result.value is None and not result.failed for result in results):
         wrong.append("delete rows of experiments that have no result yet")
     if wrong:
         raise TableError(origin.message_of_rows(named(wrong)))
@@ -200,8 +206,8 @@ def values_of(
     """The values of a row of texts, and what is wrong with them.
 
     Returns:
-        From the names of columns to values, None for an empty cell; repeats are a tuple; ids, notes
-        and `FAILED` stay texts.
+        From the names of columns to values, None for an empty cell; repeats are a tuple; ids,
+        notes, states and `FAILED` stay texts.
         And a sentence for each text that is no value.
     """
     known: dict[str, Any] = {}
@@ -215,7 +221,7 @@ def values_of(
             if name == heads.objective and len(repeats := repeats_in(text)) > 1:
                 known[name] = tuple(value_of(each, None, decimal, unit) for each in repeats)
                 continue
-            is_text = is_failed or name in (TRIAL, heads.note) or not text
+            is_text = is_failed or name in (TRIAL, heads.note, heads.state) or not text
             value = original(text) if is_text else value_of(text, parameter, decimal, unit)
             known[name] = None if value == "" else value
         except ValueError as error:
@@ -250,29 +256,28 @@ def attach_all(
     trials, wrong, hint = [], [], ""
     origin = results[0].origin
     pending = set(strategy.pending)
+    history = strategy.history
     seen = {
-        _key(strategy.history.trials[id], value): f"trial {id}"
-        for id, value in strategy.history.as_told.items()
+        _key(history.trials[id], history.value_told(id)): f"trial {id}"
+        for id in (*history.values, *sorted(history.failed))
     }
     for result in results:
-        value: Any = result.value
+        given = {"value": result.value, "outcomes": result.outcomes or None, "std": result.std}
         try:
             trial = strategy._attached_as(
                 ROW,
                 result.point(strategy),
-                value,
                 result.context_of(strategy),
                 outside=True,
-                outcomes=result.outcomes,
-                std=result.std,
+                failed=result.failed,
+                given=given,
             )
         except ValueError as error:
             wrong.append(f"{result.where}: {error}")
             continue
         if (id := trial_id(result.id)) in pending:
             wrong.append(f"{result.where}: trial {id} is pending: tell it, or remove its id")
-        told = strategy.history.value_told(trial.id)
-        key = _key(trial, one_number(told, "value"))
+        key = _key(trial, strategy.history.value_told(trial.id))
         if key in seen and not repeat:
             wrong.append(f"{result.where} is the result of {seen[key]} once more")
             hint = "; repeat=True, or --repeat, keeps them as other measurements"
@@ -419,5 +424,5 @@ def _plain(cell: Any) -> Any:
     return None if is_missing or (isinstance(cell, float) and math.isnan(cell)) else cell
 
 
-def _key(trial: Trial, value: float) -> tuple[float, ...]:
+def _key(trial: Trial, value: float | None) -> tuple[float | None, ...]:
     return (*trial.point.tolist(), value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from torch import Tensor
 
@@ -318,6 +318,16 @@ class Study:
     ) -> Trial: ...
 
     @overload
+    def attach(
+        self,
+        x: Any,
+        *,
+        context: ContextLike | None = None,
+        outside: bool = False,
+        failed: Literal[True],
+    ) -> Trial: ...
+
+    @overload
     def attach(self, x: Any, *, repeat: bool = False, outside: bool = False) -> list[Trial]: ...
 
     def attach(
@@ -330,9 +340,10 @@ class Study:
         repeat: bool = False,
         outcomes: Mapping[str, float] | None = None,
         std: float | None = None,
+        failed: bool = False,
     ) -> Trial | list[Trial]:
-        """Adds a result that was not asked for, as `Strategy.attach` does, or a table of such
-        results: all of its rows or none.
+        """Adds a result that was not asked for, or an evaluation that failed, as `Strategy.attach`
+        does, or a table of such results: all of its rows or none.
 
         Rows of a table that lie outside the space are kept as data where the method
         ``takes_outside``: its model learns from them, and they are never asked. They are named in
@@ -344,8 +355,9 @@ class Study:
                 columns by name: the parameters, with or without their units as in ``"time [s]"``,
                 those of contexts, the objective, and the outcomes that the strategy needs. It may
                 have a column of standard errors, called ``"yield std"`` for the objective
-                ``"yield"``, and a column ``note``. Rows whose cells are all empty are left out, as
-                in CSV sheets.
+                ``"yield"``, and a column ``note``. An experiment that failed has ``"failed"`` in
+                place of the value, or as its ``state``. Rows whose cells are all empty are left
+                out, as in CSV sheets.
             value: The observation, as it was measured; or those of repeats, whose average counts.
             context: As for `Strategy.attach`.
             outside: As for `Strategy.attach`. For a table: whether all of its rows may lie outside
@@ -354,6 +366,7 @@ class Study:
                 or in the table: it is then another measurement.
             outcomes: The outcomes of a point, as for `tell`. Those of a table have a column each.
             std: The standard error of the value of a point, as for `tell`.
+            failed: Whether the evaluation of a point failed, as for `Strategy.attach`.
 
         Returns:
             The trial, or those of all rows.
@@ -363,10 +376,10 @@ class Study:
             ValueError: What `Strategy.attach` raises.
 
         Warns:
-            TableWarning: Columns of the table are not used, rows that failed or have an id and no
-                value are left out, or rows lie outside the space.
+            TableWarning: Columns of the table are not used, rows that have an id and no value are
+                left out, or rows lie outside the space.
         """
-        if value is None:
+        if value is None and not flag(failed, "failed"):
             if context is not None or outcomes is not None or std is not None:
                 raise ValueError("value must be given for a point, got None")
             return self._attached(x, repeat, outside)
@@ -374,7 +387,7 @@ class Study:
             raise ValueError(
                 "repeat must be False for a point with its value, which may be another"
             )
-        options: Any = {"outside": outside, "outcomes": outcomes, "std": std}
+        options: Any = {"outside": outside, "outcomes": outcomes, "std": std, "failed": failed}
         return self._kept.change(lambda strategy: strategy.attach(x, value, context, **options))
 
     def attach_sheet(

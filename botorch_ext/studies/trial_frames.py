@@ -132,10 +132,10 @@ def _state(id: int, strategy: Strategy) -> str:
     history = strategy.history
     if id in history.withdrawn:
         return "withdrawn"
+    if id in history.failed:
+        return "failed"
     if history.is_attached(id):
         return "attached"
     if id in history.values:
         return "told"
-    if id in history.failed:
-        return "failed"
     return "abandoned" if id in history.abandoned else "pending"

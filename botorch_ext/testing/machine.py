@@ -21,7 +21,6 @@ from botorch_ext.parameters import Choice, Integer, Parameter, Real
 from botorch_ext.strategies import (
     Abandoned,
     Asked,
-    Attached,
     Corrected,
     Noted,
     Strategy,
@@ -31,6 +30,7 @@ from botorch_ext.strategies import (
     Withdrawn,
 )
 from botorch_ext.strategies.event_lines import as_text, from_text
+from botorch_ext.strategies.events import FromElsewhere
 from botorch_ext.testing.interrupting import files_of, lines_of
 from botorch_ext.testing.refusing import impossible_calls, mangled, refused, tampered
 from botorch_ext.testing.states import (
@@ -56,6 +56,7 @@ LAWS: dict[str, str] = {
     "wrong": "report and best say what happened",
     "read": "reading changes nothing, whatever becomes of what was read",
     "attach": "what is handed in and out is copied",
+    "attach failed": "report and best say what happened",
     "fail": "report and best say what happened",
     "abandon": "report and best say what happened",
     "confirm": "a correction that changes nothing leaves beliefs",
@@ -276,11 +277,14 @@ class Machine:
     def _withdraw(self, share: float, noise: float) -> None:
         id = self._one([*self.ids["attached"], *self.ids["failed"]], share)
         self.strategy.withdraw(id)
+        was_asked = id in self.ids["asked"]
         if id in self.ids["failed"]:
             self.ids["failed"].remove(id)
         else:
             del self.values[id]
             self.ids["attached"].remove(id)
+        if not was_asked:
+            self.ids["abandoned"] = [each for each in self.ids["abandoned"] if each != id]
             self.ids["withdrawn"] = sorted([*self.ids["withdrawn"], id])
         self.is_straight = False
 
@@ -319,29 +323,43 @@ class Machine:
         id = self._one(self.pending, share)
         self.strategy.abandon(id, failed=failed)
         self.pending.remove(id)
-        for kind in ("abandoned", *(["failed"] if failed else [])):
+        if failed:
+            self._note_failed(id)
+        else:
+            self.ids["abandoned"] = sorted([*self.ids["abandoned"], id])
+
+    def _note_failed(self, id: int) -> None:
+        for kind in ("abandoned", "failed"):
             self.ids[kind] = sorted([*self.ids[kind], id])
 
     def _fail(self, share: float, noise: float) -> None:
         self._abandon(share, noise, failed=True)
 
-    def _attach(self, share: float, noise: float) -> None:
+    def _attach(self, share: float, noise: float, failed: bool = False) -> None:
         x = self._one(self.strategy.domain.sample(8, seed=7), share).clone()
         context = self.offer().get("context")
         value = self.subject.value(x, context) + noise
+        result: dict[str, Any] = {"value": value, "outcomes": self._others(value)}
+        result = {"failed": True} if failed else result
         if self.strategy.refuses_attached is not None:
             with refused(ValueError, match="takes no attached"):
-                self.strategy.attach(x, value, context, outcomes=self._others(value))
+                self.strategy.attach(x, context=context, **result)
             return
         given = x.clone()
-        trial = self.strategy.attach(given, value, context, outcomes=self._others(value))
+        trial = self.strategy.attach(given, context=context, **result)
         assert trial.info.get("attached") is True and torch.equal(trial.x, x)
         given.fill_(99.0)
         spoil_trial(trial)
         id = len(self.offered)
         self.offered.append(id)
-        self.values[id] = value
-        self.ids["attached"].append(id)
+        if failed:
+            self._note_failed(id)
+        else:
+            self.values[id] = value
+            self.ids["attached"].append(id)
+
+    def _attach_failed(self, share: float, noise: float) -> None:
+        self._attach(share, noise, failed=True)
 
     def _read(self, share: float, noise: float) -> None:
         strategy = self.strategy
@@ -352,7 +370,7 @@ class Machine:
             seen = strategy.history.trials[self._one(list(self.values), share)].context
             strategy.best(seen)[0].fill_(99.0)
         for event in strategy.events:
-            if isinstance(event, Asked | Attached):
+            if isinstance(event, Asked | FromElsewhere):
                 spoil_trial(event.trial)
         strategy.pending.append(99)
         spoil(strategy.report())
@@ -450,7 +468,7 @@ class Machine:
         fresh.replay(sent)
         fresh.replay(from_text(line, like) for line in lines)
         for event in (*sent, *events):
-            if isinstance(event, Asked | Attached):
+            if isinstance(event, Asked | FromElsewhere):
                 spoil_trial(event.trial)
         assert state(fresh) == expected
         self.strategy = fresh
@@ -485,6 +503,7 @@ class Machine:
             yield lambda strategy: strategy.attach(
                 x, 0.1, offer.get("context"), outcomes=self._others(0.1)
             )
+            yield lambda strategy: strategy.attach(x, context=offer.get("context"), failed=True)
         if self.strategy.refuses_wider is None and (wider := _wider(self.strategy)):
             yield lambda strategy: strategy.widen(wider)
         yield lambda strategy: question(strategy, offer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from io import StringIO
 from pathlib import Path
@@ -194,7 +195,11 @@ class InAx:
         return False
 
     def attach(self, values: Values, value: float) -> None:
-        self.tell(self.client.attach_trial(dict(values)), value)
+        key = self.client.attach_trial(dict(values))
+        if math.isnan(value):
+            self.client.mark_trial_failed(key)
+        else:
+            self.tell(key, value)
 
     def kept(self, value: float) -> float:
         return kept(value)

@@ -130,7 +130,7 @@ GOES_ON = "a session goes on from every prefix"
         (Outside, ["trials are some of what there is"]),
         (Telling, ["impossible calls are refused as a whole", GOES_ON, "calls broken off"]),
         (Counting, ["a copy goes its own way", "reading changes nothing", GOES_ON]),
-        (Same, ["a copy goes", "a list is asked", "report and best say", "calls broken", GOES_ON]),
+        (Same, ["a copy goes", "what comes after", "report and best say", "calls broken", GOES_ON]),
         (Trusting, ["tampered events are refused", "a record in any form"]),
         (Torn, ["calls broken off anywhere are made or not"]),
         (Open, ["reading changes nothing"]),

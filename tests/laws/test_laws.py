@@ -82,7 +82,7 @@ def test_a_session_has_in_it_what_the_laws_are_about(method, scenario):
     actions = [(kind, 0.37 * place % 1.0, 0.1) for place, kind in enumerate(DECK)]
     machine = put_through(entry, actions, seed=3)
     found = Counter(type(event).__name__ for event in machine.strategy.events)
-    kinds = ("Asked", "Told", "Abandoned", "Attached", "Corrected", "Withdrawn", "Noted")
+    kinds = ("Asked", "Told", "Abandoned", "Attached", "Failed", "Corrected", "Withdrawn", "Noted")
     kinds += ("Widened",) if scenario == "space" else ()
     assert min(found[kind] for kind in kinds) > 0
     assert machine.pending and machine.copies

@@ -140,6 +140,15 @@ def test_empty_studies_and_those_without_values(path, figures):
     parsed = require_harmless(made(path))
     assert "none is waited for" in parsed.text
     assert "Crosses are failed. Squares are abandoned." in parsed.text
+    for x in BOX.sample(2, seed=1):
+        wrong = study.attach(x, failed=True)
+    study.withdraw(wrong)
+    counts = "2 asked: 1 failed, 1 abandoned; 1 attached as failed; 1 withdrawn"
+    assert counts in require_harmless(made(path)).text
+    path.unlink()
+    study = bx.Study(path, bx.strategies.RandomSearch(BOX))
+    study.attach([0.2, 3.0], failed=True)
+    assert "0 asked; 1 attached as failed" in require_harmless(made(path)).text
 
 
 def test_a_picture_that_cannot_be_drawn_leaves_the_page(path, figures, monkeypatch):

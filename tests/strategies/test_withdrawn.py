@@ -7,7 +7,15 @@ import torch
 
 from botorch_ext import ContextwiseStrategy, algorithms
 from botorch_ext.exceptions import UnknownTrialError
-from botorch_ext.strategies import Abandoned, Attached, Corrected, Noted, Withdrawn
+from botorch_ext.strategies import (
+    Abandoned,
+    Attached,
+    Corrected,
+    Failed,
+    Noted,
+    Told,
+    Withdrawn,
+)
 from botorch_ext.testing.states import question, state
 from botorch_ext.testing.subjects import others
 from tests.laws.registry import entry_of
@@ -25,13 +33,21 @@ def attach(strategy, place, value=None):
 
 
 @every_method
-def test_a_withdrawn_result_is_as_if_it_had_never_been_attached(method):
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_withdrawn_result_is_as_if_it_had_never_been_attached(method, failed):
     strategy, never = made_on_set(method), made_on_set(method)
     attach(strategy, 0)
-    wrong = attach(strategy, 1, 7.5)
-    strategy.correct(wrong, 9.5, others(strategy, 9.5))
+    if failed:
+        wrong = strategy.attach(some_data()[0][1], failed=True).id
+    else:
+        wrong = attach(strategy, 1, 7.5)
+        strategy.correct(wrong, 9.5, others(strategy, 9.5))
     attach(strategy, 2)
+    report = strategy.report()
+    assert report["failed"] == report["abandoned"] == [wrong] * failed
+    assert report["attached"] == [0, *[wrong] * (not failed), 2]
     strategy.withdraw(wrong)
+    assert strategy.report()["failed"] == strategy.report()["abandoned"] == []
     for place in (0, 2):
         attach(never, place)
     assert strategy.report()["withdrawn"] == [1] and strategy.report()["attached"] == [0, 2]
@@ -189,6 +205,11 @@ def test_what_cannot_be_withdrawn_or_noted_is_refused_as_a_whole():
     with pytest.raises(UnknownTrialError, match="pending trials, got 3: withdrawn"):
         strategy.tell(withdrawn, 0.3)
     wrong: Any
+    for given in ({"value": 0.1}, {"std": 0.1}, {"outcomes": {}}):
+        with pytest.raises(ValueError, match="must be None if it failed"):
+            strategy.attach(x, failed=True, **given)
+    with pytest.raises(ValueError, match="value must be one number, got None for trial 4"):
+        strategy.attach(x)
     for wrong in (None, 3, "\ud800"):
         with pytest.raises(ValueError, match=r"text must be a text, got .* for trial 0"):
             strategy.note(0, wrong)
@@ -203,6 +224,18 @@ def test_what_cannot_be_withdrawn_or_noted_is_refused_as_a_whole():
         [*start, Withdrawn(3), Attached(trial, 0.1)],
     ):
         with pytest.raises(ValueError, match=r"value must be finite|id must be one of the"):
+            fresh.replay(wrong)
+    trial = strategy.history.trials[withdrawn.id]
+    for wrong in (
+        [*start, Failed(trial), Corrected(3, 0.2)],
+        [*start, Failed(trial), Corrected(3, 0.2), Withdrawn(3)],
+        [*start, Failed(trial), Withdrawn(3), Withdrawn(3)],
+        [*start, Withdrawn(3), Failed(trial)],
+        [*start, Failed(trial), Told(3, 0.2)],
+        [*start, Failed(trial), Abandoned(3)],
+        [*start, Failed(strategy.history.trials[0])],
+    ):
+        with pytest.raises(ValueError, match=r"id must be|info of trial 0 must be"):
             fresh.replay(wrong)
     failed = Abandoned(pending.id, failed=True)
     for wrong in (

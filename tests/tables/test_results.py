@@ -305,18 +305,23 @@ def test_a_workbook_of_a_lab_may_have_numbers_texts_and_units_of_their_own(tmp_p
         ["60,5", "1,25", 70.25],
         [],
         [80, 2, "Failed"],
+        [None, None, None],
         ["100", 3.5, "68,5"],
     ):
         book.active.append(row)
     book.save(path)
-    with pytest.warns(TableWarning, match="rows without yield are left out: row 6"):
-        trials = study.attach_sheet(Sheet.read(path))
+    trials = study.attach_sheet(Sheet.read(path))
     assert [list(trial.params.values()) for trial in trials] == [
         [55.5, 0.5],
         [60.5, 1.25],
+        [80.0, 2.0],
         [100.0, 3.5],
     ]
-    assert list(study.strategy.history.as_told.values()) == [71.0, 70.25, 68.5]
+    assert study.strategy.history.as_told == {0: 71.0, 1: 70.25, 3: 68.5}
+    assert study.strategy.history.failed == {2}
+    assert list(study.to_pandas()["state"]) == ["attached", "attached", "failed", "attached"]
+    with pytest.raises(TableError, match="row 0 is the result of trial 2 once more"):
+        study.attach([{"heat": 80.0, "load": 2.0, "yield": "failed"}])
     book.active["A3"] = "55.5"
     book.save(path)
     with pytest.raises(TableError, match=r"row 3: heat must have a decimal comma .*, got 55.5"):

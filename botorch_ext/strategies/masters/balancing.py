@@ -153,8 +153,8 @@ class RegretBalancing(MasterStrategy):
 
     # --- the next state ---------------------------------------------------------------------------
 
-    def check_event(self, event: Event) -> None:
-        super().check_event(event)
+    def _check_measured(self, event: Event) -> None:
+        super()._check_measured(event)
         low, high = self._range
         if isinstance(event, Told | Corrected) and not low <= event.value <= high:
             low, high = self.reward_range

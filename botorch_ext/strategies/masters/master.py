@@ -22,6 +22,7 @@ from botorch_ext.strategies.events import (
     Attached,
     Corrected,
     Event,
+    Failed,
     Noted,
     Placeholder,
     Told,
@@ -242,7 +243,7 @@ class MasterStrategy(Strategy):
             case Told(id) | Abandoned(id) | Corrected(id) | Withdrawn(id) | Noted(id):
                 position, own_id = self._base_and_id(id)
                 return position, replace(event, id=own_id)
-            case Attached(trial) | Placeholder(trial):
+            case Attached(trial) | Failed(trial) | Placeholder(trial):
                 position = trial.info["base"]
                 base, id = self.bases[position], len(self._ids[position])
                 context = None if base.context_space is None else trial.context

@@ -52,6 +52,32 @@ def test_the_probability_of_success_is_that_of_dense_algebra():
         assert_close(gradient[:, j], (ends[0] - ends[1]) / (2 * step), rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("domain", [SET, BOX], ids=["set", "box"])
+def test_earlier_failures_are_in_the_model_of_success(domain):
+    strategy, points = bx.algorithms.integrated_ei(domain, FEW), SET.points[:9]
+    for x in points:
+        if fails(x):
+            strategy.attach(x, failed=True)
+        else:
+            strategy.attach(x, f(x))
+    failed = {id for id, x in enumerate(points) if fails(x)}
+    assert strategy.history.failed == failed and 0 < len(failed) < 8
+    trial, particles = strategy.clone().ask(), strategy.posterior.parameters
+    success = dense_success(strategy, particles, trial.x[None])
+    assert trial.info["success"] == pytest.approx(float(success), abs=1e-6)
+    feasibility = strategy.predict(SET.points[9:]).feasibility
+    assert_close(
+        feasibility, dense_success(strategy, particles, SET.points[9:]), rtol=1e-6, atol=1e-6
+    )
+    strategy.withdraw(min(failed))
+    assert_close(
+        strategy.predict(SET.points[9:]).feasibility,
+        dense_success(strategy, strategy.posterior.parameters, SET.points[9:]),
+        rtol=1e-6,
+        atol=1e-6,
+    )
+
+
 @pytest.mark.parametrize("num_failed", [1, 30])
 def test_far_from_all_trials_the_share_of_successes_counts(num_failed):
     strategy = bx.algorithms.integrated_ei(BOX, FEW, num_initial=2)
