@@ -18,7 +18,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NoReturn
@@ -27,6 +26,7 @@ from botorch_ext.aligned import printable
 from botorch_ext.exceptions import StudyError
 from botorch_ext.page.overview import Overview, read_overview, read_overviews
 from botorch_ext.page.words import counted
+from botorch_ext.plain_events import version_of
 from botorch_ext.studies.sheets import require_openpyxl
 from botorch_ext.studies.written_tables import WrittenTable, is_workbook
 
@@ -98,7 +98,8 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="botorch-ext", description="Runs a study and shows it.")
-    does, shown = "show the version and end", f"botorch-ext {_version()}"
+    number = version_of("botorch-ext") or "is not installed, and has no version"
+    does, shown = "show the version and end", f"botorch-ext {number}"
     parser.add_argument("--version", action="version", help=does, version=shown)
     commands = parser.add_subparsers(title="commands", required=True, metavar="command")
     _command(commands, "status", _status, "what runs, what is pending, the best so far")
@@ -203,13 +204,6 @@ def _add_csv(command: argparse.ArgumentParser) -> None:
 def _add_named(command: argparse.ArgumentParser, option: str, does: str) -> None:
     """Adds an option that may be given for several names."""
     command.add_argument(option, metavar="NAME=VALUE", action="append", default=[], help=does)
-
-
-def _version() -> str:
-    try:
-        return version("botorch-ext")
-    except PackageNotFoundError:  # run from a folder
-        return "is not installed, and has no version"
 
 
 def _command(

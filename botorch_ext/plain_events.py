@@ -6,7 +6,8 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from botorch_ext.checks import is_text
@@ -104,6 +105,15 @@ class PlainRecord:
         optional = {name: getattr(self, name) for name in (*_MEASURED, "version")}
         given = {name: value for name, value in optional.items() if value}
         return to_json({"event": self.kind} | own | given)
+
+
+@cache
+def version_of(name: str) -> str | None:
+    """The version of an installed package; None if it is not installed, as a folder that is run."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def to_json(plain: Any) -> str:

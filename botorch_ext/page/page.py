@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,6 +19,7 @@ from botorch_ext.page.pictures import pictures
 from botorch_ext.page.status import counts, seen_or_not
 from botorch_ext.page.strategy_description import arguments, as_dict, called
 from botorch_ext.page.words import counted, duration, in_words, moment, number, short
+from botorch_ext.plain_events import version_of
 
 # Rows from which on a table is folded.
 _MOST_OPEN = 12
@@ -69,7 +69,7 @@ def page(overview: Overview, now: float, model: ModelSummary) -> str:
         strategy=called(overview.description),
         arguments=arguments(overview.description),
         versions=_versions(overview),
-        version=_version(),
+        version=version_of("botorch-ext") or "",
         counts=counts(overview),
         limits=[_limit(overview, name) for name in overview.limits],
         seen_or_not=seen_or_not,
@@ -175,13 +175,6 @@ def _pictures(overview: Overview, now: float, model: ModelSummary) -> tuple[list
 def _versions(overview: Overview) -> str:
     known = as_dict(overview.description.get("versions")).items()
     return ", ".join(f"{short(key)} {in_words(given)}" for key, given in known if given)
-
-
-def _version() -> str:
-    try:
-        return version("botorch-ext")
-    except PackageNotFoundError:  # run from a folder, not installed
-        return ""
 
 
 def _typical_wait(overview: Overview, now: float) -> float | None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from warnings import warn
 
@@ -17,7 +15,7 @@ from botorch_ext.exceptions import (
     UndescribedWarning,
     VersionWarning,
 )
-from botorch_ext.plain_events import from_json, to_json
+from botorch_ext.plain_events import from_json, to_json, version_of
 from botorch_ext.strategies import Strategy
 
 _LIBRARIES = ("botorch-ext", "torch", "botorch", "gpytorch")
@@ -69,15 +67,7 @@ def _without_sign(made: Any) -> Any:
 
 def versions() -> dict[str, str | None]:
     """The versions of this library and of the libraries that it computes with."""
-    return {name: _version(name) for name in _LIBRARIES}
-
-
-@cache
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:  # run from a folder, not installed
-        return None
+    return {name: version_of(name) for name in _LIBRARIES}
 
 
 def described_strategy(description: dict[str, Any], whose: str) -> Strategy:

@@ -253,14 +253,9 @@ class Study:
         self._kept.change(lambda strategy: strategy.tell(id, value, outcomes, std=std))
 
     def abandon(self, id: int | Trial, failed: bool = False) -> None:
-        """Gives up on a trial, as `Strategy.abandon` does.
+        """Gives up on a trial.
 
-        Args:
-            id: The trial, or its id.
-            failed: Whether the evaluation failed. The strategy then looks elsewhere.
-
-        Raises:
-            UnknownTrialError: The trial is not pending, or one of another study.
+        The arguments are those of `Strategy.abandon`, and so are the errors.
         """
         self._kept.change(lambda strategy: strategy.abandon(id, failed))
 
@@ -436,56 +431,32 @@ class Study:
         *,
         std: float | None = None,
     ) -> None:
-        """Replaces what was wrong of a result, as `Strategy.correct` does.
+        """Replaces what was wrong of a result.
 
-        Args:
-            id: The trial, or its id.
-            value: The right observation, or those of all repeats. None: it stays.
-            outcomes: The right numbers of wrong outcomes, by name; the others stay.
-            std: The right standard error, as for `Strategy.correct`.
-
-        Raises:
-            UnknownTrialError: The trial has no value, or is one of another study.
-            ValueError: `tell` would refuse an argument, or there is none.
+        The arguments are those of `Strategy.correct`, and so are the errors.
         """
         self._kept.change(lambda strategy: strategy.correct(id, value, outcomes, std=std))
 
     def withdraw(self, id: int | Trial) -> None:
-        """Takes back an attached result or a failure, as `Strategy.withdraw` does.
+        """Takes back an attached result or a failure.
 
-        Args:
-            id: The attached or failed trial, or its id.
-
-        Raises:
-            UnknownTrialError: The trial was not attached and has not failed, is already withdrawn,
-                or is one of another study.
+        The arguments are those of `Strategy.withdraw`, and so are the errors.
         """
         self._kept.change(lambda strategy: strategy.withdraw(id))
 
     def note(self, id: int | Trial, text: str) -> None:
-        """Keeps a note with a trial, as `Strategy.note` does. Tables show it.
+        """Keeps a note with a trial, which tables show.
 
-        Args:
-            id: The trial, or its id.
-            text: The note, in place of the one before; an empty one removes it.
-
-        Raises:
-            UnknownTrialError: There is no such trial, or it is one of another study.
-            ValueError: The note is no text.
+        The arguments are those of `Strategy.note`, and so are the errors.
         """
         self._kept.change(lambda strategy: strategy.note(id, text))
 
     def widen(self, parameters: Mapping[str, Parameter] | None = None, **named: Parameter) -> None:
-        """Widens parameters of the space, as `Strategy.widen` does. Other processes know of it from
-        their next call on. The study is still opened with the strategy that it was begun with.
+        """Widens parameters of the space. Other processes know of it from their next call on. The
+        study is still opened with the strategy that it was begun with.
 
-        Args:
-            parameters: The wider parameters by name, as for `Space`.
-            **named: The wider parameters by name.
-
-        Raises:
-            ValueError: `Strategy.widen` would refuse the parameters, or a file cannot keep a value
-                of a choice.
+        The arguments are those of `Strategy.widen`, and so are the errors. A value of a choice that
+        a file cannot keep is a ValueError, too.
         """
         self._kept.change(lambda strategy: strategy.widen(parameters, **named))
 
@@ -556,34 +527,15 @@ class Study:
         return trials_frame(strategy, entries, self._heads_of(strategy))
 
     def best(self, context: ContextLike | None = None) -> tuple[Tensor, float]:
-        """The evaluated point with the best posterior mean, as `Strategy.best` gives it.
+        """The ``d``-dim evaluated point with the best posterior mean, and that mean in the sign
+        of the values.
 
-        Args:
-            context: ``d_z``, where the strategy takes contexts. None: each point counts in the
-                context it was evaluated in.
-
-        Returns:
-            The ``d``-dim point, and its mean in the sign of the values.
-
-        Raises:
-            NoObservationsError: Nothing was evaluated yet.
-            ValueError: The context is one that `ask` would refuse.
+        The arguments are those of `Strategy.best`, and so are the errors.
         """
         return self._kept.read(lambda strategy: strategy.best(context))
 
     def best_params(self, context: ContextLike | None = None) -> dict[str, Any]:
-        """The point that `best` gives, by name.
-
-        Args:
-            context: As for `best`.
-
-        Returns:
-            The values by name, as ``params`` of a trial.
-
-        Raises:
-            NoObservationsError: Nothing was evaluated yet.
-            ValueError: The context is one that `ask` would refuse.
-        """
+        """The point that `best` gives, by name. The arguments are those of `best`."""
         return self._kept.read(lambda strategy: strategy.best_params(context))
 
     def predict(
@@ -629,18 +581,9 @@ class Study:
         return self._kept.read(predicted)
 
     def recommended(self, context: ContextLike | None = None) -> Recommendation:
-        """The point to settle for now, as `Strategy.recommended` gives it.
+        """The point to settle for now, in the sign and units of the values.
 
-        Args:
-            context: ``d_z``, where the strategy takes contexts.
-
-        Returns:
-            A `Recommendation`, in the sign and units of the values.
-
-        Raises:
-            NoModelError: The method has no model.
-            NoObservationsError: Nothing was evaluated yet.
-            ValueError: The context is one that `ask` would refuse.
+        The arguments are those of `Strategy.recommended`, and so are the errors.
         """
         return self._kept.read(lambda strategy: strategy.recommended(context))
 
@@ -651,21 +594,10 @@ class Study:
         context: ContextLike | None = None,
         actions: Actions | None = None,
     ) -> ExpectedGain:
-        """The expected gain of the next batch, as `Strategy.expected_gain` gives it. Nothing is
-        asked.
+        """The expected gain of the next batch, which is positive also if the study minimises.
+        Nothing is asked.
 
-        Args:
-            num: The size of the batch.
-            context: As for `ask`.
-            actions: As for `ask`.
-
-        Returns:
-            An `ExpectedGain`. The gain is positive also if the study minimises.
-
-        Raises:
-            NoModelError: The method has no model.
-            NoObservationsError: Nothing was evaluated yet.
-            ValueError: `ask` would refuse an argument.
+        The arguments are those of `Strategy.expected_gain`, and so are the errors.
         """
         return self._kept.read(
             lambda strategy: strategy.expected_gain(num, context=context, actions=actions)
@@ -674,19 +606,9 @@ class Study:
     def importance(
         self, context: ContextLike | None = None, *, num_samples: int = 2048
     ) -> Importance:
-        """The importance of each parameter, as `Strategy.importance` gives it.
+        """The importance of each parameter, in the units of the values.
 
-        Args:
-            context: ``d_z``, where the strategy takes contexts.
-            num_samples: A power of 2 from 64 on: how many Sobol points each estimate uses.
-
-        Returns:
-            An `Importance`, in the units of the values.
-
-        Raises:
-            NoModelError: The method has no model.
-            NoObservationsError: The model has no scale before it knows an observation.
-            ValueError: The domain is no `Box`, or the context is one that `ask` would refuse.
+        The arguments are those of `Strategy.importance`, and so are the errors.
         """
         return self._kept.read(
             lambda strategy: strategy.importance(context, num_samples=num_samples)
