@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from botorch_ext.checks import did_you_mean, named, short
 from botorch_ext.exceptions import TableError
 from botorch_ext.studies.cell_values import decimal_of, number
-from botorch_ext.studies.column_heads import TRIAL, is_written, name_and_unit
-from botorch_ext.studies.result_tables import FAILED
+from botorch_ext.studies.column_heads import TRIAL, is_written, name_and_unit, state_place
+from botorch_ext.studies.result_tables import has_failed, says_failed
 from botorch_ext.studies.sheets import Row, Sheet
 
 # Names of columns that number the rows, and of remarks.
@@ -92,17 +92,21 @@ def result_columns(sheet: Sheet, objective: str | None, outcomes: Sequence[str])
     found = _objective(sheet, columns, known, objective, decimal)
     for column in (found, *beside):
         left_out.pop(column.name, None)
-    rows = [row for row in sheet.rows if row.cells[found.place]]
-    without = [row.number for row in sheet.rows if not row.cells[found.place]]
+    state = state_place(sheet.heads, ())
+    failed = {row.number for row in sheet.rows if has_failed(row.cells, found.place, state)}
+    rows = [row for row in sheet.rows if row.cells[found.place] or row.number in failed]
+    told = [row for row in rows if row.number not in failed]
+    without = [row.number for row in sheet.rows if row not in rows]
     parameters = [each for each in known if each is not found and each.cells(rows)]
-    if not parameters or all(row.cells[found.place].casefold() == FAILED for row in rows):
+    if not parameters or not told:
         raise TableError(
             sheet.origin.message("there must be a column of a parameter, and a row with a result")
         )
     doubtful = [
         f"{column.name}: {cell}"
-        for column in (*parameters, found, *beside)
-        for cell in _doubtful(column, rows, decimal, column not in parameters)
+        for own, columns in ((rows, parameters), (told, (found, *beside)))
+        for column in columns
+        for cell in _doubtful(column, own, decimal, columns is not parameters)
     ]
     if doubtful:
         raise TableError(
@@ -200,8 +204,6 @@ def _doubtful(
     for row, text in cells:
         if _DATE.fullmatch(text):
             doubtful.append(f"row {row} is the date {short(text)}")
-        elif is_result and text.casefold() == FAILED:
-            continue
         elif is_of_numbers and _number(text, decimal, column.unit) is None:
             is_with_other_sign = _number(text, None, None) is not None
             hint = " with the decimal sign of the others" if is_with_other_sign else ""
@@ -211,7 +213,7 @@ def _doubtful(
 
 def _is_of_numbers(texts: Sequence[str], decimal: str) -> bool:
     """Whether at least half of the texts are numbers, apart from failed results."""
-    told = [text for text in texts if text.casefold() != FAILED]
+    told = [text for text in texts if not says_failed(text)]
     numbers = [text for text in told if _number(text, decimal) is not None]
     return bool(numbers) and 2 * len(numbers) >= len(told)
 

@@ -11,8 +11,8 @@ from botorch_ext.exceptions import BrokenStudyError, NewerStudyError
 from botorch_ext.plain_events import from_json, to_json
 
 # The version of records that is written, and those that are read; version 1 has no descriptions,
-# version 2 no standard errors, and version 3 no failures of trials that others asked.
-_VERSION, _READ = 4, (1, 2, 3, 4)
+# and version 2 no standard errors.
+_VERSION, _READ = 3, (1, 2, 3)
 
 Status = Literal["running", "told", "failed", "abandoned"]
 #: A value, or a value and its standard error.
@@ -189,7 +189,7 @@ def facts_of(
     Args:
         trials: The trials of the host.
         records: The records that `own_records` returned for them.
-        takes: A function that returns whether the result of a trial can be attached.
+        takes: A function that returns whether the value of a trial can be attached.
 
     Returns:
         First the facts that the records have, then the new ones in the order of the trials.
@@ -226,7 +226,7 @@ def _can_follow(fact: Fact, before: str | Result | None) -> bool:
         return not isinstance(before, str | None)
     if kind == "attached":
         return before in (None, _GONE)
-    return before == _RUNS or (kind == "failed" and before is None)
+    return before == _RUNS
 
 
 def taken_back(facts: Sequence[Fact], trials: Sequence[HostTrial]) -> list[int | str]:
@@ -246,8 +246,6 @@ def _new(
     outcome, value = trial.outcome, trial.result
     if before == _RUNS:
         return None if outcome == "running" else (outcome, trial.key, value)
-    if outcome == "failed" and before is None:
-        return (outcome, trial.key, None) if takes(trial) else None
     if value is None or value == before:
         return None
     if not isinstance(before, str | None):

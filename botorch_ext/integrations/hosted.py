@@ -34,16 +34,7 @@ from botorch_ext.integrations.host_trials import (
 from botorch_ext.plain_events import from_json, to_json
 from botorch_ext.strategies import Strategy
 from botorch_ext.strategies.action_sets import Choices
-from botorch_ext.strategies.events import (
-    Abandoned,
-    Asked,
-    Attached,
-    Corrected,
-    Event,
-    Failed,
-    Told,
-    Trial,
-)
+from botorch_ext.strategies.events import Abandoned, Asked, Attached, Corrected, Event, Told, Trial
 from botorch_ext.studies.description import describe
 from botorch_ext.studies.kept_strategy import in_domain, kept_copy
 
@@ -273,13 +264,12 @@ class HostedStrategy:
         ids: dict[int | str, int] = {}  # the latest trial of the strategy for each key
         num_trials = 0
         for place, (kind, key, value) in enumerate(facts):
-            is_new = kind in ("asked", "attached") or key not in ids
-            if is_new:
+            if kind in ("asked", "attached"):
                 key = keys[key] if kind == "asked" else key
                 ids[key], num_trials = num_trials, num_trials + 1
             if place < len(self._facts):
                 continue
-            event = self._event(kind, ids[key], value, by_key[key], records.get(key), is_new)
+            event = self._event(kind, ids[key], value, by_key[key], records.get(key))
             events.append(in_domain(event, self._fresh))
         strategy.follow(events)
         self._facts = facts
@@ -290,27 +280,22 @@ class HostedStrategy:
         self._number = 1 + max((record.number for record in asked), default=-1)
 
     def _event(
-        self,
-        kind: str,
-        id: int,
-        result: Result | None,
-        trial: HostTrial,
-        record: Record | None,
-        is_new: bool,
+        self, kind: str, id: int, result: Result | None, trial: HostTrial, record: Record | None
     ) -> Event:
         like = self._fresh.domain.like
         value, std = result if isinstance(result, tuple) else (result, None)
         if kind == "asked" and record is not None:
             context = None if record.context is None else like.new_tensor(record.context)
             return Asked(Trial(id, like.new_tensor(record.x), context, record.info))
-        if is_new:
-            x, context = self._place_of(trial)
-            info = self._fresh._info_of_attached(x.unsqueeze(0), context)
-            new = Trial(id, x, context, info)
-            return Failed(new) if value is None else Attached(new, value, std=std)
         if value is None:
             return Abandoned(id, failed=kind == "failed")
-        return (Told if kind == "told" else Corrected)(id, value, std=std)
+        if kind == "told":
+            return Told(id, value, std=std)
+        if kind == "corrected":
+            return Corrected(id, value, std=std)
+        x, context = self._place_of(trial)
+        info = self._fresh._info_of_attached(x.unsqueeze(0), context)
+        return Attached(Trial(id, x, context, info), value, std=std)
 
     def _read(self, trials: Sequence[HostTrial]) -> None:
         """Read the records of trials, and find out which records are of this strategy."""
@@ -331,7 +316,7 @@ class HostedStrategy:
         return record if record is not None and self._is_own.get(record.of, False) else None
 
     def _takes(self, trial: HostTrial) -> bool:
-        """Whether the result of a trial can be attached."""
+        """Whether the value of a trial can be attached."""
         if self._fresh.refuses_attached is not None:
             return False
         try:

@@ -473,8 +473,10 @@ class Strategy(NotedWarnings):
     ) -> Trial:
         """Attaches a result as `attach` does, with what was measured by name. ``name`` is what
         messages call the point."""
-        if flag(failed, "failed") and any(each is not None for each in given.values()):
-            raise ValueError(f"value, outcomes and std must be None if it failed, got {given}")
+        if flag(failed, "failed") and (
+            known := [name for name in given if given[name] is not None]
+        ):
+            raise ValueError(f"{' and '.join(known)} must be None for an evaluation that failed")
         id, context = len(self.history.trials), self.checked_context(context)
         try:
             X, mark = self.domain.require_contains(x, name), {}
@@ -956,8 +958,8 @@ class Strategy(NotedWarnings):
             - ``num_initial``: the number of first points, which no model chooses;
             - ``num_initial_data``: the number of observations in ``initial``;
             - ``pending``, ``abandoned``, ``failed``, ``attached``, ``withdrawn``, ``corrected``:
-              the ids of the trials in these states; failed trials are abandoned ones, and withdrawn
-              ones are no longer attached;
+              the ids of the trials in these states; failed trials are abandoned ones, and attached
+              ones have a value;
             - ``best``: the point of `best` as ``x`` (in a `Space` also by name, as ``params``) and
               its posterior ``mean``; None where it has none;
             - ``best_observation``: the best observation within the limits, noise included, or None;
@@ -1375,7 +1377,7 @@ class Strategy(NotedWarnings):
         after._first = first_state
         first = events[: _num_until_corrected(events)]
         gone = {event.id for event in first if isinstance(event, Withdrawn)}
-        history = after.history  # with what is wrong
+        history = after.history  # with what is corrected or withdrawn later
         after._take_as_asked(True)
         for event, right in zip(first, as_told_right(first), strict=True):
             with after.within(after):

@@ -498,7 +498,7 @@ class History:
             case Told(id):
                 new._pending = _without(self._pending, id)
             case Abandoned(id, failed):
-                if not self.is_attached(id):  # it is no placeholder
+                if failed or not self.is_attached(id):
                     new.abandoned = self.abandoned | {id}
                 if failed:
                     new.failed = self.failed | {id}
@@ -507,10 +507,8 @@ class History:
                 new._attach(trial)
                 new.trials = self.trials.with_item(trial)
                 if isinstance(event, Failed):
-                    new.failed, new.abandoned = (
-                        self.failed | {trial.id},
-                        self.abandoned | {trial.id},
-                    )
+                    new.failed = self.failed | {trial.id}
+                    new.abandoned = self.abandoned | {trial.id}
             case Corrected(id):
                 new.corrected = self.corrected | {id}
             case Withdrawn(id) if not self.is_attached(id):
@@ -590,7 +588,7 @@ class History:
         elif id in self.abandoned or id in self.withdrawn:
             state = "withdrawn" if id in self.withdrawn else "abandoned"
             if id in self.failed:
-                state = "abandoned as failed; withdraw takes that back"
+                state = "failed; withdraw takes that back"
             if isinstance(event, Corrected):
                 state += "; attach adds its result"
         raise UnknownTrialError(f"id must be one of the {kind}, got {id}: {state}")

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from botorch_ext.aligned import free_names
 from botorch_ext.checks import did_you_mean, named
 from botorch_ext.domains import Box, Space
 from botorch_ext.exceptions import TableError, TableWarning
@@ -18,7 +19,7 @@ from botorch_ext.studies.sheets import IN_MEMORY, Origin, harmless
 
 #: The column of the ids of trials.
 TRIAL = "trial"
-_NOTE, _STATE = "note", "state"
+_NOTE = "note"
 # Other columns of tables that this library writes.
 _WRITTEN = re.compile(
     r"(state|note|(asked|ended|corrected)_at|first_value|info_.*|(predicted )?(mean|std)"
@@ -45,7 +46,6 @@ class ColumnHeads:
             value, and those that do not always count.
         parameters: The parameters and contexts of a `Space` by name.
         note: The name of the notes, which a table need not have; None if another column has it.
-        state: The name of the states of trials, likewise.
     """
 
     params: Mapping[str, str | None]
@@ -57,7 +57,6 @@ class ColumnHeads:
     optional: Collection[str]
     parameters: Mapping[str, Parameter]
     note: str | None
-    state: str | None
 
     @classmethod
     def of(cls, strategy: Strategy, objective: str, unit: str | None) -> ColumnHeads:
@@ -85,9 +84,8 @@ class ColumnHeads:
                     f"objective, outcomes, contexts and parameters must have names that differ "
                     f"from each other and from {TRIAL!r}, got {name!r} twice"
                 )
-        taken = [each.casefold() for each in (*names, std or "")]
-        note, state = (None if each in taken else each for each in (_NOTE, _STATE))
-        return cls(params, contexts, objective, unit, outcomes, std, optional, known, note, state)
+        note = None if _NOTE in map(str.casefold, (*names, std or "")) else _NOTE
+        return cls(params, contexts, objective, unit, outcomes, std, optional, known, note)
 
     def head(self, name: str) -> str:
         """The head of a column: its name, with its unit in brackets."""
@@ -123,7 +121,7 @@ class ColumnHeads:
 
         Returns:
             From the names of columns to their places in the table: ``trial``, parameters, contexts,
-            the objective, its standard error, the outcomes, ``note`` and ``state``.
+            the objective, its standard error, the outcomes and ``note``.
 
         Raises:
             TableError: A name is missing, misspelt or there twice, or has another unit. The message
@@ -172,7 +170,7 @@ class ColumnHeads:
         Raises:
             ValueError: The head has another unit than the column.
         """
-        names = [TRIAL, *self.units, *filter(None, (self.note, self.state))]
+        names = (TRIAL, *self.units, *([] if self.note is None else [self.note]))
         for name in names:
             whole = (name, self.head(name))
             if text in [each.strip() for each in (*whole, *map(harmless, whole))]:
@@ -180,7 +178,7 @@ class ColumnHeads:
         stem, unit = name_and_unit(text)
         same = [name for name in names if name.casefold() == stem.casefold()]
         name = stem if stem in same else same[0] if len(same) == 1 else None
-        if name is None or unit is None or name in (self.note, self.state):
+        if name is None or unit is None or name == self.note:
             return name
         wanted = self.units.get(name)
         if wanted is None:
@@ -189,6 +187,17 @@ class ColumnHeads:
         if len({unicodedata.normalize("NFKC", text.strip()) for text in (wanted, unit)}) == 2:
             raise ValueError(f"column {name} must be in {wanted}, got {unit!r}: convert its values")
         return name
+
+
+def state_place(heads: Sequence[object], names: Collection[str]) -> int | None:
+    """The place of the column in which this library writes the states of trials; None without one.
+
+    Args:
+        heads: The heads of a table.
+        names: The names of parameters, contexts and results, one of which may be ``state``.
+    """
+    (name,), texts = free_names(["state"], names), [str(head).strip() for head in heads]
+    return texts.index(name) if name in texts else None
 
 
 def is_written(head: str) -> bool:

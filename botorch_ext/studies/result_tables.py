@@ -21,7 +21,7 @@ from botorch_ext.strategies.named_points import located
 from botorch_ext.strategies.noted_warnings import level_of_the_caller
 from botorch_ext.studies.cell_values import decimal_of, repeats_in, trial_id
 from botorch_ext.studies.cell_values import value as value_of
-from botorch_ext.studies.column_heads import TRIAL, ColumnHeads
+from botorch_ext.studies.column_heads import TRIAL, ColumnHeads, state_place
 from botorch_ext.studies.sheets import IN_MEMORY, Origin, Sheet, original
 
 # What messages call the point of a row.
@@ -29,6 +29,9 @@ ROW = "the row"
 
 #: What a cell of results says of an evaluation that failed.
 FAILED = "failed"
+# The name of a row, its values by the names of columns, what is wrong with its texts, and whether
+# it says that the experiment failed.
+_Row = tuple[str, dict[str, Any], list[str], bool]
 
 
 @dataclass(frozen=True)
@@ -88,17 +91,14 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
     needed = [*heads.needed, *heads.results]
     rows, origin = _rows(table, heads, needed)
     results, wrong, left_out = [], [], []
-    for where, known, unread in rows:
-        value = known.get(heads.objective)
-        has_failed = value == FAILED or (value is None and known.get(heads.state or "") == FAILED)
-        if value is None and known.get(TRIAL) is not None and not (has_failed or unread):
+    for where, known, unread, failed in rows:
+        value, outcomes, std = known.get(heads.objective), {}, None
+        if value is None and known.get(TRIAL) is not None and not (failed or unread):
             left_out.append(where)
             continue
-        mistakes = unread or _empty(known, heads.needed if has_failed else needed)
-        outcomes, std = {}, None
-        value = None if has_failed else value
+        mistakes = unread or _empty(known, heads.needed if failed else needed)
         try:
-            if not mistakes and not has_failed:
+            if not mistakes and not failed:
                 value, outcomes, std = measured(known, heads)
         except ValueError as error:
             mistakes.append(str(error))
@@ -107,10 +107,10 @@ def results_of(table: Any, heads: ColumnHeads) -> list[Result]:
         row = _result(where, known, heads, origin)
         cell = known.get(heads.note or "")
         note = "" if cell is None else str(cell).strip()
-        measured_too = {"value": value, "outcomes": outcomes, "std": std}
-        results.append(replace(row, **measured_too, note=note, failed=has_failed))
+        given = {"value": value, "outcomes": outcomes, "std": std}
+        results.append(replace(row, **given, note=note, failed=failed))
     if not results:
-        wrong.append("there is no trial with a value")
+        wrong.append("there is no trial with a value or that failed")
     elif any(result.value is None and not result.failed for result in results):
         wrong.append("delete rows of experiments that have no result yet")
     if wrong:
@@ -154,12 +154,12 @@ def points_of(table: Any, heads: ColumnHeads, with_contexts: bool = True) -> lis
     rows, origin = _rows(table, own, own.needed)
     wrong = [
         f"{where}: {'; '.join(mistakes)}"
-        for where, known, failed in rows
-        if (mistakes := failed or _empty(known, own.needed))
+        for where, known, unread, _ in rows
+        if (mistakes := unread or _empty(known, own.needed))
     ]
     if wrong:
         raise TableError(origin.message_of_rows(named(wrong)))
-    return [_result(where, known, own, origin) for where, known, _ in rows]
+    return [_result(where, known, own, origin) for where, known, *_ in rows]
 
 
 def is_table(points: Any) -> bool:
@@ -206,8 +206,8 @@ def values_of(
     """The values of a row of texts, and what is wrong with them.
 
     Returns:
-        From the names of columns to values, None for an empty cell; repeats are a tuple; ids,
-        notes, states and `FAILED` stay texts.
+        From the names of columns to values, None for an empty cell; repeats are a tuple; ids, notes
+        and `FAILED` stay texts.
         And a sentence for each text that is no value.
     """
     known: dict[str, Any] = {}
@@ -216,12 +216,12 @@ def values_of(
         text, unit = cells[place], heads.units.get(name)
         try:
             parameter = heads.parameters.get(name)
-            if is_failed := name == heads.objective and text.casefold() == FAILED:
+            if is_failed := name == heads.objective and says_failed(text):
                 text = FAILED
             if name == heads.objective and len(repeats := repeats_in(text)) > 1:
                 known[name] = tuple(value_of(each, None, decimal, unit) for each in repeats)
                 continue
-            is_text = is_failed or name in (TRIAL, heads.note, heads.state) or not text
+            is_text = is_failed or name in (TRIAL, heads.note) or not text
             value = original(text) if is_text else value_of(text, parameter, decimal, unit)
             known[name] = None if value == "" else value
         except ValueError as error:
@@ -338,21 +338,34 @@ def _is_beyond(value: float, parameter: Parameter) -> bool:
     return not low <= value <= high
 
 
-def _rows(
-    table: Any, heads: ColumnHeads, needed: Sequence[str]
-) -> tuple[list[tuple[str, dict[str, Any], list[str]]], Origin]:
-    """The rows of a table that are not empty, and the table for messages. Each row has its name,
-    its values by the names of columns, and what is wrong with its texts."""
+def _rows(table: Any, heads: ColumnHeads, needed: Sequence[str]) -> tuple[list[_Row], Origin]:
+    """The rows of a table that are not empty, and the table for messages. What was measured where
+    an experiment failed is not read."""
+    names, lines, origin = _lines(table)
+    places = _read_places(names, heads, needed, origin)
+    if not lines:
+        raise TableError(origin.message("there is no row below the names of the columns"))
+    decimal = None
     if isinstance(table, Sheet):
-        places = _read_places(table.heads, heads, needed, table.origin)
-        if not table.rows:
-            raise TableError(table.origin.message("there is no row below the names of the columns"))
         decimal = decimal_of(table, places, heads.parameters, heads.note)
-        rows = [
-            (f"row {row.number}", *values_of(row.cells, places, heads, decimal))
-            for row in table.rows
-        ]
-        return rows, table.origin
+    result, state = places.get(heads.objective), state_place(names, heads.units)
+    not_read = {*heads.results, heads.std}
+    rows: list[_Row] = []
+    for where, cells in lines:
+        failed = result is not None and has_failed(cells, result, state)
+        own = {name: at for name, at in places.items() if not (failed and name in not_read)}
+        known, unread = {name: cells[at] for name, at in own.items()}, []
+        if isinstance(table, Sheet):
+            known, unread = values_of(cells, own, heads, decimal)
+        rows.append((where, known, unread, failed))
+    return rows, origin
+
+
+def _lines(table: Any) -> tuple[Sequence[Any], Sequence[tuple[str, Sequence[Any]]], Origin]:
+    """The names of the columns of a table; the names and the cells of its rows that are not empty;
+    and the table for messages."""
+    if isinstance(table, Sheet):
+        return table.heads, [(f"row {row.number}", row.cells) for row in table.rows], table.origin
     counting = "rows are counted from 0"
     if hasattr(table, "columns") and hasattr(table, "itertuples"):
         cells = [*table.itertuples(index=False, name=None)]
@@ -376,11 +389,25 @@ def _rows(
     ]
     if not filled:
         raise TableError("a table must have rows, got " + ("empty ones alone" if cells else "none"))
-    places = _read_places(names, heads, needed, IN_MEMORY)
-    rows = [
-        (where, {name: row[place] for name, place in places.items()}, []) for where, row in filled
-    ]
-    return rows, Origin(counting=counting)
+    return names, filled, Origin(counting=counting)
+
+
+def says_failed(cell: object) -> bool:
+    """Whether a cell says that an experiment failed."""
+    return isinstance(cell, str) and cell.strip().casefold() == FAILED
+
+
+def has_failed(cells: Sequence[object], result: int, state: int | None) -> bool:
+    """Whether a row says that the experiment failed.
+
+    Args:
+        cells: The cells of the row.
+        result: The place of the result, which may say it.
+        state: The place of the state, which counts where there is no result; None without one.
+    """
+    cell = cells[result]
+    is_empty = cell is None or (isinstance(cell, str) and not cell.strip())
+    return says_failed(cells[state] if is_empty and state is not None else cell)
 
 
 def _read_places(

@@ -207,24 +207,14 @@ class Study:
         context: ContextLike | None = None,
         actions: Actions | None = None,
     ) -> Trial | list[Trial]:
-        """Asks what to evaluate next, as `Strategy.ask` does. The trials are on disk before they
-        are returned, all of a list or none.
+        """Asks what to evaluate next. The trials are on disk before they are returned, all of a
+        list or none.
 
-        Args:
-            num_trials: The size of the batch, or None for one trial.
-            context: ``d_z``, the context of this step; needed exactly if the strategy has a
-                ``context_domain``.
-            actions: ``m x d`` points of the domain, the actions available at this step; None for
-                the whole domain.
+        The arguments are those of `Strategy.ask`, and so are the errors.
 
         Returns:
             A `Trial`, or a list of trials if ``num_trials`` is given. Means and bounds in ``info``
             are in the sign of the values.
-
-        Raises:
-            ValueError: `Strategy.ask` would refuse an argument.
-            WaitingForObservations: The method must first be told something.
-            HorizonReached: The method has not that many trials left.
         """
         return self._kept.change(
             lambda strategy: strategy.ask(num_trials, context=context, actions=actions)
@@ -379,9 +369,7 @@ class Study:
                 raise ValueError("value must be given for a point, got None")
             return self._attached(x, repeat, outside)
         if flag(repeat, "repeat"):
-            raise ValueError(
-                "repeat must be False for a point with its value, which may be another"
-            )
+            raise ValueError("repeat must be False for a point, which may be another measurement")
         options: Any = {"outside": outside, "outcomes": outcomes, "std": std, "failed": failed}
         return self._kept.change(lambda strategy: strategy.attach(x, value, context, **options))
 
@@ -455,8 +443,8 @@ class Study:
         """Widens parameters of the space. Other processes know of it from their next call on. The
         study is still opened with the strategy that it was begun with.
 
-        The arguments are those of `Strategy.widen`, and so are the errors. A value of a choice that
-        a file cannot keep is a ValueError, too.
+        The arguments are those of `Strategy.widen`, and so are the errors. A choice whose values a
+        file cannot keep is also a ValueError.
         """
         self._kept.change(lambda strategy: strategy.widen(parameters, **named))
 

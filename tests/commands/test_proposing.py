@@ -180,6 +180,16 @@ def test_columns_that_number_the_rows_by_their_names(folder, capsys, name):
     assert said[2] == f"left out: {name} (running numbers)"
 
 
+def test_experiments_that_failed_are_in_the_space(folder, capsys):
+    old = "T,L,y,imp,state\n1,L1,7,2,attached\n2,L1,8,3,attached\n6,L2,,-,failed\n4,L1,failed,-,\n"
+    (folder / "old.csv").write_text(old + "9,L1,,,pending\n", encoding="utf-8")
+    said, _ = proposed(capsys, "--from", "old.csv", "--objective", "y", "--outcome", "imp")
+    assert "rows without a result: 6" in said
+    found = tomllib.loads((folder / "space.toml").read_text(encoding="utf-8"))["parameters"]
+    assert (found["T"]["low"], found["T"]["high"]) == (1, 6)
+    assert found["L"]["values"] == ["L1", "L2"]
+
+
 def test_signs_may_be_said(folder, capsys):
     (folder / "old.csv").write_text("a|y\n1.234|7\n1.500|8\n", encoding="utf-8")
     proposed(capsys, "--from", "old.csv", "--separator", "|", "--decimal", ".")

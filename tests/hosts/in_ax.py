@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from io import StringIO
 from pathlib import Path
@@ -195,11 +194,7 @@ class InAx:
         return False
 
     def attach(self, values: Values, value: float) -> None:
-        key = self.client.attach_trial(dict(values))
-        if math.isnan(value):
-            self.client.mark_trial_failed(key)
-        else:
-            self.tell(key, value)
+        self.tell(self.client.attach_trial(dict(values)), value)
 
     def kept(self, value: float) -> float:
         return kept(value)

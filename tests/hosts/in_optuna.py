@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 from typing import Any
 
@@ -84,8 +83,7 @@ class InOptuna:
             self.study.enqueue_trial(values)
             self.study.tell(self.study.ask(DISTRIBUTIONS), value)
         else:
-            kept: dict[str, Any] = {"params": values, "distributions": DISTRIBUTIONS}
-            kept |= {"state": TrialState.FAIL} if math.isnan(value) else {"value": value}
+            kept = {"params": values, "distributions": DISTRIBUTIONS, "value": value}
             self.study.add_trial(optuna.create_trial(**kept))
 
     def resume(self) -> None:

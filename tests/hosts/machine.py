@@ -19,14 +19,13 @@ from botorch_ext.integrations.hosted import HostedStrategy
 from botorch_ext.integrations.recipes import Recipe
 from botorch_ext.parameters import Integer, Real
 from botorch_ext.strategies import Asked, Attached, Event, Strategy
-from botorch_ext.strategies.events import FromElsewhere, Measured
+from botorch_ext.strategies.events import Measured
 
 SPACE = bx.Space(
     depth=Integer(2, 9), kind=bx.Choice(("rbf", "linear", "poly")), rate=Real(1e-3, 0.5, log=True)
 )
 PLAIN = bx.Space(a=Real(2.0, 5.0), b=Real(-1.0, 3.0))
-KINDS = ("ask", "ask", "ask", "tell", "tell", "fail", "give up")
-KINDS += ("attach", "attach failed", "correct", "late")
+KINDS = ("ask", "ask", "ask", "tell", "tell", "fail", "give up", "attach", "correct", "late")
 #: A few actions: what happens, and to which of the trials that it can happen to.
 ACTIONS = st.lists(
     st.tuples(st.sampled_from((*KINDS, "resume")), st.integers(0, 5)), min_size=8, max_size=16
@@ -135,10 +134,7 @@ class InStudy:
         return False
 
     def attach(self, values: Values, value: float) -> None:
-        if math.isnan(value):
-            self.study.attach(SPACE.point(values), failed=True)
-        else:
-            self.study.attach(SPACE.point(values), value)
+        self.study.attach(SPACE.point(values), value)
 
     def correct(self, key: int, value: float) -> None:
         self.study.correct(key, value)
@@ -182,8 +178,8 @@ class Machine:
             self._ask()
         elif kind == "resume":
             self.host.resume()
-        elif kind.startswith("attach"):
-            self._attach(which, kind == "attach failed")
+        elif kind == "attach":
+            self._attach(which)
         elif kind not in self.host.cannot:
             states = {"correct": ("told",), "late": ("gone",)}.get(kind, ("running",))
             keys = [key for key, state in self.states.items() if state in states]
@@ -207,13 +203,11 @@ class Machine:
         except (WaitingForObservations, HorizonReached):
             return None
 
-    def _attach(self, which: int, failed: bool) -> None:
-        """A trial of others; the value of one that failed is NaN."""
+    def _attach(self, which: int) -> None:
         values = self.space.params(self.hand.domain.sample(which + 1, seed=which)[-1])
-        key = len(self.values)
-        value = math.nan if failed else objective(values, key)
+        key, value = len(self.values), objective(values, len(self.values))
         self.host.attach(values, value)
-        self.values[key], self.states[key] = values, "gone" if failed else "told"
+        self.values[key], self.states[key] = values, "told"
         self._happens(key, "attach", value)
 
     def _change(self, kind: str, key: int, step: int) -> None:
@@ -253,14 +247,12 @@ class Machine:
         context = None if self.contexts is None else self.contexts(key)
         if self.hand.refuses_attached is None:
             x = self.space.point(self.values[key])
-            failed = math.isnan(value)
-            result = None if failed else value
-            self.ids[key] = self.hand.attach(x, result, context, failed=failed).id
+            self.ids[key] = self.hand.attach(x, value, context).id
 
 
 def said(event: Event) -> Any:
     """An event as plain data."""
-    if isinstance(event, Asked | FromElsewhere):
+    if isinstance(event, Asked | Attached):
         trial = event.trial
         value = event.value if isinstance(event, Attached) else None
         context = None if trial.context is None else trial.context.tolist()

@@ -176,6 +176,21 @@ def test_a_context_has_a_model_that_forgets_too():
     assert asked[0] == asked[1]
 
 
+@pytest.mark.parametrize("num_failed", [0, 3, 5])
+def test_a_base_counts_failures_as_the_method_alone(num_failed):
+    alone = algorithms.integrated_ei(sessions.box(), context_domain=1)
+    bases = [algorithms.integrated_ei(sessions.box(), context_domain=1) for _ in range(2)]
+    master = ContextwiseStrategy(bases, lambda z: 0, context_domain=1)
+    for own in (alone, master):
+        for x in sessions.box().sample(num_failed, seed=1):
+            own.attach(x, context=[0.5], failed=True)
+    history = master.bases[0].history
+    assert history.failed == history.abandoned == alone.history.failed
+    asked = [[own.ask(context=[0.5]) for _ in range(7)] for own in (alone, master)]
+    firsts = [trial.info.get("initial", False) for trial in asked[0]]
+    assert firsts == [trial.info["decision"].get("initial", False) for trial in asked[1]]
+
+
 def test_what_cannot_be_withdrawn_or_noted_is_refused_as_a_whole():
     strategy = sessions.make(sessions.box())
     x = sessions.box().sample(1, seed=0)[0]
@@ -206,7 +221,7 @@ def test_what_cannot_be_withdrawn_or_noted_is_refused_as_a_whole():
         strategy.tell(withdrawn, 0.3)
     wrong: Any
     for given in ({"value": 0.1}, {"std": 0.1}, {"outcomes": {}}):
-        with pytest.raises(ValueError, match="must be None if it failed"):
+        with pytest.raises(ValueError, match="must be None for an evaluation that failed"):
             strategy.attach(x, failed=True, **given)
     with pytest.raises(ValueError, match="value must be one number, got None for trial 4"):
         strategy.attach(x)

@@ -333,6 +333,47 @@ def test_a_workbook_of_a_lab_may_have_numbers_texts_and_units_of_their_own(tmp_p
         Sheet.read(path)
 
 
+@pytest.mark.parametrize("name", ["dose", "state"])
+def test_failed_experiments_of_any_table_are_attached(folder, name):
+    """They say it as a result or as a state; what else was measured does not count."""
+    space = bx.Space({name: bx.Real(0, 20)})
+    limits = {"impurity": bx.AtMost(5.0)}
+
+    def made(place):
+        return bx.Study(place, bx.algorithms.integrated_ei(space, outcomes=limits), objective="y")
+
+    state = f"{name}_" if name == "state" else "state"
+    lines = (
+        f"{name},y,impurity,{state},State of the art",
+        "1,7,2,solid,",
+        "2,Failed,,,",
+        "3, FAILED ,failed,told,",
+        "4,,-,Failed,",
+    )
+    (folder / "old.csv").write_text("\n".join(lines), encoding="utf-8")
+    study = made("lab.db")
+    with pytest.warns(TableWarning, match="not used: 'State of the art'"):
+        study.attach_sheet(Sheet.read("old.csv"))
+    assert study.strategy.history.failed == {1, 2, 3} and len(study.events) == 4
+    frame = study.to_pandas()
+    assert frame[state].tolist() == ["attached", "failed", "failed", "failed"]
+    again = made("again.db")
+    again.attach(frame)
+    assert again.to_pandas()[state].tolist() == frame[state].tolist()
+    listed = made("listed.db")
+    listed.attach([{name: 2, "y": "Failed ", "impurity": "-"}, {name: 3, "y": 8, "impurity": 1}])
+    assert listed.strategy.history.failed == {0}
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_column_that_is_called_like_the_states_is_not_used():
+    study = begun(space=bx.Space(PARAMETERS))
+    rows = [row | {"state": "solid", "State": "x", "yield": "failed"} for row in ROWS]
+    with pytest.warns(TableWarning, match="not used: 'State'"):
+        study.attach(rows)
+    assert study.strategy.history.failed == {0, 1}
+
+
 @pytest.mark.usefixtures("folder")
 def test_what_a_lab_writes_in_place_of_a_result_is_answered():
     study = begun()
@@ -344,7 +385,7 @@ def test_what_a_lab_writes_in_place_of_a_result_is_answered():
     study.abandon(trials[1], failed=True)
     with pytest.raises(
         UnknownTrialError,
-        match="abandoned as failed; withdraw takes that back; attach adds its result",
+        match="got 1: failed; withdraw takes that back; attach adds its result",
     ):
         study.correct(1, 3.0)
     with pytest.raises(TableError, match=r"is missing; is one of these meant: 'Kat. \[mol%\]'\?"):

@@ -112,7 +112,7 @@ class ParticleStrategy(Strategy):
         seed: The seed of the particles, of the search and of the first points.
         initial: Observations from before the study, as for `Strategy`.
         num_initial: The number of Sobol points that are asked first. None: as many as it takes for
-            8 results, with initial and attached ones counted.
+            8 results, with initial and attached ones and failed trials counted.
         context_domain: The contexts, as for `Strategy`. None: no contexts.
         minimize: As for `Strategy`.
         deterministic: Whether observations have no noise; see `integrated_ei`.
