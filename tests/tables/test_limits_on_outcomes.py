@@ -72,7 +72,7 @@ def test_a_study_with_a_limit_by_sheets_and_the_command_line(folder, capsys):
         capsys, "correct", "lab.db", "0", "--outcome", f"impurity={history.outcomes[0]['impurity']}"
     )
     said = shown(capsys, "recommended", "lab.db")
-    assert "probability that a trial succeeds within all limits: " in said
+    assert "probability that a trial is feasible: " in said
     assert study.recommended().params["time"] <= 5
     assert "as good as every evaluated point with probability: " in said
     (folder / "points.csv").write_text("time\n2\n8\n", encoding="utf-8")

@@ -74,7 +74,7 @@ class Recommendation(Immutable):
 
 def lines_of_feasibility(feasibility: float) -> list[str]:
     """The feasibility of a recommended point, as people read it, and whether it is too small."""
-    lines = [f"probability that a trial succeeds within all limits: {feasibility:.3g}"]
+    lines = [f"probability that a trial is feasible: {feasibility:.3g}"]
     if feasibility < LEAST_FEASIBILITY:
         lines.append(f"no point was found where it is {LEAST_FEASIBILITY:g} or more")
     return lines
