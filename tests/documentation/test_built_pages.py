@@ -23,7 +23,7 @@ PAGES = (
 # Where a word is used to help no reader: names, reports, notebooks and the history.
 NOT_PAGES = ("api/names/", "results/", "notebooks/", "history/")
 # These share the page of their package.
-TOGETHER = {"PALETTE", "Event", "Asked", "Told", "Attached", "Corrected", "Abandoned"}
+TOGETHER = {"PALETTE", "Event", "Asked", "Told", "Attached", "Failed", "Corrected", "Abandoned"}
 TOGETHER |= {"Withdrawn", "Noted", "Widened"}
 SIDEWAYS = """
 const boxes = [document.documentElement, document.querySelector('.content')];
