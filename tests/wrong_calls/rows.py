@@ -349,7 +349,7 @@ STRATEGIES = [
     of(
         "scene.strategy.attach",
         "x=places value=result std=positive",
-        lambda s: {"x": s.X[0]},
+        lambda s: {"x": s.X[0], "value": 0.3},
     ),
     of("scene.strategy.predict", "points=places", lambda s: {"points": s.X}),
     of("plan", "population=places", lambda s: {"domain": s.box, "model": s.gp, "q": 2}),
