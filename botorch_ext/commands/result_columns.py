@@ -94,9 +94,10 @@ def result_columns(sheet: Sheet, objective: str | None, outcomes: Sequence[str])
         left_out.pop(column.name, None)
     state = state_place(sheet.heads, ())
     failed = {row.number for row in sheet.rows if has_failed(row.cells, found.place, state)}
-    rows = [row for row in sheet.rows if row.cells[found.place] or row.number in failed]
-    told = [row for row in rows if row.number not in failed]
-    without = [row.number for row in sheet.rows if row not in rows]
+    told = [row for row in sheet.rows if row.cells[found.place] and row.number not in failed]
+    counting = {row.number for row in told} | failed
+    rows = [row for row in sheet.rows if row.number in counting]
+    without = [row.number for row in sheet.rows if row.number not in counting]
     parameters = [each for each in known if each is not found and each.cells(rows)]
     if not parameters or not told:
         raise TableError(

@@ -35,10 +35,8 @@ def as_text(overview: Overview, now: float, warning: str | None = None) -> str:
 
 def counts(overview: Overview) -> str:
     """How many trials there are of each kind."""
-    asked, others = (
-        Counter(story.state for story in overview.stories if (story.asked_at is None) == is_other)
-        for is_other in (False, True)
-    )
+    asked = Counter(story.state for story in overview.stories if story.asked_at is not None)
+    others = Counter(story.state for story in overview.stories if story.asked_at is None)
     of_asked = ", ".join(f"{asked[state]} {state}" for state in _STATES if asked[state])
     words = f"{overview.num_asked} asked" + (f": {of_asked}" if of_asked else "")
     names = {"attached": "attached", "failed": "attached as failed", "withdrawn": "withdrawn"}

@@ -354,9 +354,10 @@ def _rows(table: Any, heads: ColumnHeads, needed: Sequence[str]) -> tuple[list[_
     for where, cells in lines:
         failed = result is not None and has_failed(cells, result, state)
         own = {name: at for name, at in places.items() if not (failed and name in not_read)}
-        known, unread = {name: cells[at] for name, at in own.items()}, []
         if isinstance(table, Sheet):
             known, unread = values_of(cells, own, heads, decimal)
+        else:
+            known, unread = {name: cells[at] for name, at in own.items()}, []
         rows.append((where, known, unread, failed))
     return rows, origin
 

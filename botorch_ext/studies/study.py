@@ -369,7 +369,9 @@ class Study:
                 raise ValueError("value must be given for a point, got None")
             return self._attached(x, repeat, outside)
         if flag(repeat, "repeat"):
-            raise ValueError("repeat must be False for a point, which may be another measurement")
+            raise ValueError(
+                "repeat must be False for a point, which may be attached again as it is"
+            )
         options: Any = {"outside": outside, "outcomes": outcomes, "std": std, "failed": failed}
         return self._kept.change(lambda strategy: strategy.attach(x, value, context, **options))
 

@@ -323,13 +323,10 @@ class Machine:
         id = self._one(self.pending, share)
         self.strategy.abandon(id, failed=failed)
         self.pending.remove(id)
-        if failed:
-            self._note_failed(id)
-        else:
-            self.ids["abandoned"] = sorted([*self.ids["abandoned"], id])
+        self._note_abandoned(id, failed)
 
-    def _note_failed(self, id: int) -> None:
-        for kind in ("abandoned", "failed"):
+    def _note_abandoned(self, id: int, failed: bool) -> None:
+        for kind in ("abandoned", *(["failed"] if failed else [])):
             self.ids[kind] = sorted([*self.ids[kind], id])
 
     def _fail(self, share: float, noise: float) -> None:
@@ -339,8 +336,9 @@ class Machine:
         x = self._one(self.strategy.domain.sample(8, seed=7), share).clone()
         context = self.offer().get("context")
         value = self.subject.value(x, context) + noise
-        result: dict[str, Any] = {"value": value, "outcomes": self._others(value)}
-        result = {"failed": True} if failed else result
+        result: dict[str, Any] = {"failed": True}
+        if not failed:
+            result = {"value": value, "outcomes": self._others(value)}
         if self.strategy.refuses_attached is not None:
             with refused(ValueError, match="takes no attached"):
                 self.strategy.attach(x, context=context, **result)
@@ -353,7 +351,7 @@ class Machine:
         id = len(self.offered)
         self.offered.append(id)
         if failed:
-            self._note_failed(id)
+            self._note_abandoned(id, failed)
         else:
             self.values[id] = value
             self.ids["attached"].append(id)

@@ -65,17 +65,11 @@ def test_earlier_failures_are_in_the_model_of_success(domain):
     trial, particles = strategy.clone().ask(), strategy.posterior.parameters
     success = dense_success(strategy, particles, trial.x[None])
     assert trial.info["success"] == pytest.approx(float(success), abs=1e-6)
-    feasibility = strategy.predict(SET.points[9:]).feasibility
-    assert_close(
-        feasibility, dense_success(strategy, particles, SET.points[9:]), rtol=1e-6, atol=1e-6
-    )
-    strategy.withdraw(min(failed))
-    assert_close(
-        strategy.predict(SET.points[9:]).feasibility,
-        dense_success(strategy, strategy.posterior.parameters, SET.points[9:]),
-        rtol=1e-6,
-        atol=1e-6,
-    )
+    for wrong in sorted(failed)[:2]:
+        own, particles = strategy.predict(SET.points[9:]), strategy.posterior.parameters
+        expected = dense_success(strategy, particles, SET.points[9:])
+        assert_close(own.feasibility, expected, rtol=1e-6, atol=1e-6)
+        strategy.withdraw(wrong)
 
 
 @pytest.mark.parametrize("num_failed", [1, 30])
